@@ -138,6 +138,21 @@ def case_forest_outputs(repeats: int) -> list[dict]:
     return compare(title, both, lambda model: model.score(X, y), better="higher", repeats=repeats)
 
 
+def case_extra_outputs(repeats: int) -> list[dict]:
+    X, y = make_regression(5_000, 20, n_targets=3, noise=1.0, random_state=0)
+    both = pair("ensemble", "ExtraTreesRegressor", lambda kind: kind(50, random_state=0, n_jobs=-1).fit(X, y))
+    title = "extremely randomised trees, three targets, 5,000 x 20"
+    return compare(title, both, lambda model: model.score(X, y), better="higher", repeats=repeats)
+
+
+def case_extra_sparse(repeats: int) -> list[dict]:
+    X, target = sparse_rows(4_000, 1_000, 0.02)
+    y = (target > 0).astype(int)
+    both = pair("ensemble", "ExtraTreesClassifier", lambda kind: kind(50, random_state=0, n_jobs=-1).fit(X, y))
+    title = "extremely randomised trees, sparse rows 4,000 x 1,000"
+    return compare(title, both, lambda model: model.score(X, y), better="higher", repeats=repeats)
+
+
 def case_tree_sparse(repeats: int) -> list[dict]:
     X, target = sparse_rows(20_000, 200, 0.05)
     y = (target > 0).astype(int)

@@ -78,7 +78,8 @@ def main(picture: str | None = None) -> None:
     span = f"{alone.min():.3f} to {alone.max():.3f}, mean {alone.mean():.3f}"
     print(f"networks alone {span}; their average {together:.3f}")
     model, certificate, held = committee()
-    print(f"a vote that decides {model.coverage(held[0]):.0%} of the rows: {certificate.find('P41').statement}")
+    stated = certificate.find("selective.fixed").statement
+    print(f"a vote that decides {model.coverage(held[0]):.0%} of the rows: {stated}")
     if picture is not None:
         from assay.plot import rejection
 

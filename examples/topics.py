@@ -55,7 +55,6 @@ def main() -> None:
             f"cluster {k}: {len(own)} texts, {np.mean(own == np.bincount(own).argmax()):.0%} {name}: {', '.join(best)}"
         )
 
-
     model, X, words = mixed(texts, len(TOPICS))
     for k, best in enumerate(words):
         print(f"topic {k}: {', '.join(best)}; coherence {model.coherence(X, top=5, measure='npmi')[k]:.2f}")

@@ -1,6 +1,7 @@
 """Options and markers: `--long` runs release-size simulations; `mission` markers must name known rows."""
 
 import signal
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -27,6 +28,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(skip)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def looks_are_not_counted() -> Iterator[None]:
+    """Nothing is written to the user's ledger of looks; a test that is about it names a file of its own."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("ASSAY_LOOKS", "off")
+    yield
+    patch.undo()
 
 
 @pytest.fixture(scope="session", autouse=True)

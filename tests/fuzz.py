@@ -8,9 +8,6 @@ sealed again for the forged model, what the checker's own predictor says). Input
 
 import argparse
 import json
-import multiprocessing
-import os
-import signal
 import sys
 import tempfile
 import time
@@ -19,7 +16,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -30,19 +27,12 @@ from assay.data import Encoding, read
 from assay.persist import ModelFileError
 from tests.certificate.test_forged_files import Certified, contradiction, holds, said, same
 from tests.certificate.test_forged_tables import table_contradiction, table_holds
-from tests.fuzz_inputs import Input, Seeds, make, seeds
+from tests.fuzz_inputs import Input, Seeds, kind_of, make, seeds
+from tests.watched import Outcome, watch
 
 LIMIT = 2.0  # seconds of processor time for one input
 REPORT = 300.0  # seconds between reports of a long run
 MEMORY = 6 * 2**30  # bytes of addresses that a worker may have
-
-
-class Outcome(NamedTuple):
-    """What became of one input: "refused", "accepted", "wrong" or "unexpected"; where and what, if it is bad."""
-
-    kind: str
-    place: str = ""
-    detail: str = ""
 
 
 def run(one: Input, sound: Seeds, path: Path) -> Outcome:
@@ -147,35 +137,7 @@ _RUN: dict[str, Callable[[Input, Seeds, Path], Outcome]] = {
 }
 
 
-# Processes ----------------------------------------------------------------------------------------------------
-
-
-def work(first: int, seed: int, sound: Seeds, folder: Path, at: Any, pipe: Any) -> None:
-    """Run inputs from a number on, for as long as the process lives; `at` tells which one is under way."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    path, found, sent, number = folder / "input", [], time.monotonic(), first
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    try:
-        while True:
-            at.value = number
-            one = make(number, seed, sound)
-            try:
-                outcome = run(one, sound, path)
-            except BaseException as error:
-                outcome = Outcome("unexpected", _place(error)[1], f"{type(error).__name__}: {str(error)[:200]}")
-            found.append((number, one.kind, outcome))
-            number += 1
-            if time.monotonic() - sent > 0.2:
-                pipe.send(found)
-                found, sent = [], time.monotonic()
-    except BaseException:  # of the fuzzer itself
-        (folder / f"worker-{number}.txt").write_text(traceback.format_exc())
-        raise
-
+# Tally ---------------------------------------------------------------------------------------------------------
 
 _ENDINGS = {"model": "assay", "table": "assay", "certificate": "json", "encoding": "json"}
 
@@ -189,9 +151,9 @@ class Tally:
         self.by_kind: Counter[str] = Counter()
         self.bad: dict[tuple[str, str, str], int] = {}
 
-    def add(self, number: int, kind: str, outcome: Outcome) -> None:
+    def add(self, number: int, outcome: Outcome) -> None:
         self.counts[outcome.kind] += 1
-        self.by_kind[kind] += 1
+        self.by_kind[kind_of(number, self.seed)] += 1
         if outcome.kind in ("refused", "accepted"):
             return
         one = make(number, self.seed, self.sound)
@@ -225,11 +187,15 @@ def fuzz(minutes: float, seed: int = 0, learners: tuple[str, ...] | None = None)
         sound = seeds(learners, folder)
         warm_up(sound, folder)
         tally = Tally(seed, sound, folder)
-        context = multiprocessing.get_context("fork")
+
+        def run_one(number: int) -> Outcome:
+            return run(make(number, seed, sound), sound, folder / "input")
+
         began, number = time.monotonic(), 0
         end = began + 60 * minutes
         while time.monotonic() < end:
-            number = _watch(context, number, tally, min(end, time.monotonic() + REPORT))
+            until = min(end, time.monotonic() + REPORT)
+            number = watch(run_one, tally.add, number, end=until, seconds=LIMIT, memory=MEMORY)
             if time.monotonic() < end:
                 print(tally.text(time.monotonic() - began), flush=True)
     print(tally.text(time.monotonic() - began), flush=True)
@@ -241,48 +207,6 @@ def warm_up(sound: Seeds, folder: Path) -> None:
     for source, (subject, *_) in enumerate(sound.models):
         outcome = run(Input("model", subject.content, source, "manifest"), sound, folder / "input")
         assert outcome.kind == "accepted", outcome
-
-
-def _watch(context: Any, first: int, tally: Tally, end: float) -> int:
-    """Run one worker until it crashes, hangs or the time is over; return the next number."""
-    at = context.Value("q", first, lock=False)
-    mine, theirs = context.Pipe(duplex=False)
-    worker = context.Process(target=work, args=(first, tally.seed, tally.sound, tally.folder, at, theirs), daemon=True)
-    worker.start()
-    theirs.close()
-    last, since, done = -1, (0.0, 0.0), first
-    broken = ""
-    while not broken and time.monotonic() < end:
-        if mine.poll(0.05):
-            try:
-                for number, kind, outcome in mine.recv():
-                    tally.add(number, kind, outcome)
-                    done = number + 1
-            except EOFError:
-                broken = "crash"
-        now = (time.monotonic(), _processor_seconds(worker.pid))
-        if at.value != last:
-            last, since = at.value, now
-        elif now[1] - since[1] > LIMIT or now[0] - since[0] > 15 * LIMIT:
-            broken = "hang"
-    stuck = at.value
-    worker.kill()
-    worker.join()
-    if broken:
-        kind = make(stuck, tally.seed, tally.sound).kind
-        code = f"exit code {worker.exitcode}" if broken == "crash" else ""
-        tally.add(stuck, kind, Outcome(broken, f"input {stuck}", code))
-        return stuck + 1
-    return done
-
-
-def _processor_seconds(pid: int | None) -> float:
-    """Return the processor time that a process has used."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except OSError:
-        return time.monotonic()
 
 
 def main() -> int:

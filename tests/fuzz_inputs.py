@@ -202,6 +202,11 @@ class Input(NamedTuple):
 KINDS = ("model", "model", "model", "model", "table", "certificate", "certificate", "csv", "parquet", "encoding")
 
 
+def kind_of(number: int, seed: int) -> str:
+    """Return what the input of that number is for."""
+    return Draw(seed, number).of(KINDS)
+
+
 def make(number: int, seed: int, sound: Seeds) -> Input:
     """Return the input of that number."""
     draw = Draw(seed, number)

@@ -20,7 +20,7 @@ def thrice(x):
     return 3 * x
 """
 RUN = "import loops; print(loops.twice(4), loops.thrice(5), sum(loops.twice.stats.cache_hits.values()))"
-NO_PLACE = "from numba.core import caching; caching.CacheImpl._locator_classes = []; "
+NO_PLACE = "from assay import loop_cache; loop_cache._LoopFiles._locator_classes = []; "
 
 
 @pytest.fixture
@@ -32,8 +32,9 @@ def run(tmp_path):
         folder.mkdir(exist_ok=True)
         paths = os.pathsep.join([str(tmp_path), *sys.path])
         places = {"PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(folder)}
-        for place in (folder, *folder.iterdir()):
-            place.chmod(mode)
+        for place in (folder, *folder.rglob("*")):
+            if place.is_dir():
+                place.chmod(mode)
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | places, check=True
         )
@@ -85,13 +86,29 @@ def test_a_loop_is_made_of_the_files_that_its_own_imports_from(tmp_path, monkeyp
     files = {name: tmp_path / "room" / f"{name}.py" for name in texts}
     for name, text in texts.items():
         files[name].write_text(text)
-    stamps = {}
+    digests = {}
     for changed in (None, "far", "plain", "inner", "outer"):
         if changed:
-            os.utime(files[changed], (1, 1))
-        loop_cache._stamps.cache_clear()
-        stamps[changed] = loop_cache._stamps(files["outer"])
-    assert len({*stamps.values()}) == 5
+            files[changed].write_text(texts[changed] + "# another line\n")
+        loop_cache._digest.cache_clear()
+        loop_cache._imported.cache_clear()
+        digests[changed] = loop_cache._digest(files["outer"])
+    assert len({*digests.values()}) == 5
+
+
+def test_a_copy_of_the_same_sources_in_another_place_compiles_nothing(run, tmp_path):
+    run(RUN)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "loops.py").rename(tmp_path / "elsewhere" / "loops.py")
+    os.utime(tmp_path / "elsewhere" / "loops.py", (1, 1))
+    assert run(f"import sys; sys.path.insert(0, {str(tmp_path / 'elsewhere')!r}); {RUN}")[0] == ["8", "15", "1"]
+
+
+def test_a_changed_source_is_compiled_anew_and_old_ones_are_dropped(run, tmp_path):
+    for k in range(loop_cache._KEPT_VERSIONS + 2):
+        (tmp_path / "loops.py").write_text(LOOPS.replace("2 * x", f"{k + 2} * x"))
+        assert run("import loops; print(loops.twice(4))")[0] == [str(4 * (k + 2))]
+    assert len([*(tmp_path / "kept" / "loops").glob("loops-*")]) == loop_cache._KEPT_VERSIONS
 
 
 SLOW = """

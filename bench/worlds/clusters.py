@@ -7,6 +7,7 @@ from assay.decomposition import PCA, TruncatedSVD
 from assay.guarantees.distances import by_radius, of_distances
 from assay.guarantees.evidence import Distances, Gathered
 from assay.guarantees.ledger import CertifyOptions
+from assay.guarantees.order import BetOrder
 from assay.scan import rows
 from bench.worlds._case import case
 
@@ -26,7 +27,10 @@ def told(model, X, delta, radius=1.0, template=None):
     """The bound when the whole delta is its own; infinite if it says nothing. `template`: one from hold-out rows."""
     table, asked = rows(X, n_jobs=1), CertifyOptions(radius=radius)
     found = Gathered(model.evidence(table))
-    made = by_radius(found.the(Distances), table, asked) if template is None else of_distances(table, found, asked)
+    if template is None:
+        made = by_radius(found.the(Distances), table, asked)
+    else:
+        made = of_distances(table, found, asked, BetOrder(table, has_target=False))
     found = [one(str(delta)) for one in made if callable(one)]
     values = [getattr(one, "value", np.inf) for one in found if template in (None, one.template)]
     return values[0]

@@ -123,7 +123,7 @@ def regression_machine(rng, delta):
     return bound < (1 + away / 2) / 2, bound < 1
 
 
-@case("P17", "kernel ridge regression, squared loss, n = 300 (below its largest value: informative)")
+@case("P17", "kernel ridge regression, squared loss, n = 300 (below its largest value: informative)", slow=True)
 def ridge_stability(rng, delta):
     """|y| <= 1, so the optimum has |f| <= sqrt(n / alpha) and residuals of at most B."""
     n = 300

@@ -14,7 +14,6 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.checker.verify import verify as verify
     from assay.claims.claim import Certificate as Certificate
     from assay.claims.claim import Claim as Claim
     from assay.learning.study import learn as learn
@@ -22,13 +21,14 @@ if TYPE_CHECKING:
     from assay.persist import load as load
     from assay.persist import save as save
     from assay.registry import learners as learners
+    from assay.verification import verify as verify
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Certificate": "assay.claims.claim",
     "Claim": "assay.claims.claim",
-    "verify": "assay.checker.verify",
+    "verify": "assay.verification",
     "learn": "assay.learning",
     "ModelFileError": "assay.persist",
     "save": "assay.persist",

@@ -7,6 +7,7 @@ issues certificates.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from decimal import Decimal
 from numbers import Integral, Real
 from os import PathLike
@@ -117,6 +118,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         against: np.ndarray | None = None,
         hypothesis_class_fixed: bool = True,
         radius: float | None = None,
+        groups: Any = None,
+        group_name: str = "group",
     ) -> Certificate:
         """Return a certificate of this fitted model on the rows it was fitted to.
 
@@ -140,7 +143,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             prediction +- value of a regression, the classes whose score is within value of the largest.
         scores : bool
             Ask what the scores of a classifier are worth: half the Brier score of its probabilities, and for two
-            classes the ROC curve, its area and all its points at once.
+            classes the ROC curve, its area and all its points at once; and how often the rows that a committee decides
+            are wrong, for all shares of the votes that it could ask for at once.
         against : array, optional
             Labels that another classifier predicts for the hold-out rows: ask how far the two error rates can
             differ. Both must have been fixed before.
@@ -150,6 +154,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         radius : float, optional
             Centres, flats, and linear classifiers with a penalty: a length that no row exceeds, of these or of new
             data. Fix it in advance; the longest row seen is no such number.
+        groups : array, optional
+            Values of a column, one for each hold-out row (of each row of X, if `holdout` has row numbers), of which
+            rows with the same are no independent draws: statements are then about new groups. `verify` needs the same
+            values as columns={group_name: values}.
+        group_name : str
+            Name of that column.
         """
         check_is_fitted(self)
         if not hasattr(self, "family") or not self._task:
@@ -164,6 +174,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         asked = CertifyOptions(compared, clip, coverage, scores, against, hypothesis_class_fixed, radius)
         self._check_asked(asked, holdout is not None)
         cut = self._cut(X, y, sample_weight, holdout)
+        if groups is not None:
+            asked = replace(asked, groups=self._groups(groups, cut), group_name=group_name)
         try:
             return issue(self, cut, delta=Decimal(repr(float(delta))), asked=asked)
         except AttributeError as error:
@@ -252,7 +264,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         if holdout is None:
             return DataSplit(self._known_rows(X, y, sample_weight))
         if _is_pair(holdout):
-            return DataSplit(self._known_rows(X, y, sample_weight), self._known_rows(*holdout))
+            return DataSplit(self._known_rows(X, y, sample_weight), self._held_rows(*holdout))
         if streams(X, y):
             raise refuse(self, "hold-out rows of data that are streamed must be given as a pair (X, y), not by number.")
         n = _num_samples(X)
@@ -260,14 +272,36 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         kept = np.setdiff1d(np.arange(n), held)
         weight = None if sample_weight is None else np.asarray(sample_weight)
         train, holdout = (
-            self._known_rows(
+            read(
                 _safe_indexing(X, part),
                 None if y is None else _safe_indexing(y, part),
                 None if weight is None else weight[part],
             )
-            for part in (kept, held)
+            for part, read in ((kept, self._known_rows), (held, self._held_rows))
         )
         return DataSplit(train, holdout, {"train": kept, "holdout": held})
+
+    def _groups(self, groups: Any, cut: DataSplit) -> np.ndarray:
+        """Return the groups of the hold-out rows."""
+        if cut.holdout is None:
+            raise refuse(self, "groups are those of hold-out rows: pass holdout, too.")
+        values = np.asarray(groups, dtype=object)
+        rows, n = cut.holdout.n_rows, cut.train.n_rows + cut.holdout.n_rows
+        if values.shape != (rows if cut.split is None else n,):
+            raise refuse(self, f"groups: there must be {rows if cut.split is None else n} of them; got {values.shape}.")
+        return values if cut.split is None else values[cut.split["holdout"]]
+
+    def _held_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        """Return hold-out rows; those of a class that no training row has stay in, with the position -1: errors."""
+        labels = None if y is None or streams(X, y) or not is_classifier(self) else np.asarray(y)
+        if labels is None or labels.ndim != 1 or not isinstance(self.classes_, np.ndarray):
+            return self._known_rows(X, y, sample_weight)
+        others = ~np.isin(labels, self.classes_) & (labels == labels)
+        if not others.any():
+            return self._known_rows(X, y, sample_weight)
+        rows: Any = self._known_rows(X, np.where(others, self.classes_[0], labels), sample_weight)
+        rows.y = np.where(others, -1, rows.y)
+        return rows
 
     def _row_numbers(self, holdout: Any, n: int) -> np.ndarray:
         """Return the numbers of the hold-out rows, sorted."""

@@ -1,12 +1,16 @@
 """Compiled loops on disk: where they are kept, who compiles one that is not there, and for how long that took.
 
-Of several processes that need a loop which is not there, one compiles it; the others wait and read it. A loop is
-compiled anew when its file has changed, or a file that its loops and constants come from: their code is part of it.
+They lie in the user's cache folder (`NUMBA_CACHE_DIR` names another one), in a folder for each source file and each
+content of it and of the files that its loops and constants come from. So all installations of the same sources share
+them: reinstalling a version, or running its tests in a fresh copy, compiles nothing. Of several processes that need a
+loop which is not there, one compiles it; the others wait and read it.
 """
 
+import hashlib
 import logging
 import os
 import re
+import shutil
 import stat
 import time
 import zlib
@@ -15,8 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba.core import event
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core import config, event
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
+from numba.misc.appdirs import AppDirs
 
 
 class _Clock(event.Listener):
@@ -66,14 +71,66 @@ def tell_compiling(tell: Callable[[bool], None]) -> None:
 _LONGEST_WAIT = 60.0  # seconds; then a loop is compiled here too
 
 
+class _ByContent:
+    """Where the loops of a function lie: a folder named after its module and the digest of what they are made of."""
+
+    def __init__(self, function: Any, file: str) -> None:
+        self._py_file, self._line = file, function.__code__.co_firstlineno
+        self._digest = _digest(Path(file))
+        self._folder = _base() / f"{function.__module__}-{self._digest[:16]}"
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def ensure_cache_path(self) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def get_source_stamp(self) -> str:
+        return self._digest
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> "_ByContent | None":
+        if not os.path.exists(file):  # the loop was typed in
+            return None
+        place = cls(function, file)
+        try:
+            _make_folder(place._folder)
+        except OSError:
+            return None
+        return place
+
+
+def _base() -> Path:
+    return Path(getattr(config, "CACHE_DIR", "") or AppDirs(appname="assay", appauthor=False).user_cache_dir) / "loops"
+
+
+_KEPT_VERSIONS = 16  # contents of one source file whose loops are kept; of more, those compiled last
+
+
+@cache
+def _make_folder(folder: Path) -> None:
+    """Make a folder that this process can write to, and drop the loops of contents that are long gone."""
+    if not folder.exists():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        module = folder.name.rpartition("-")[0]
+        others = sorted(folder.parent.glob(f"{module}-{'?' * 16}"), key=lambda other: -other.stat().st_mtime)
+        for other in others[_KEPT_VERSIONS:]:
+            shutil.rmtree(other, ignore_errors=True)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{folder} cannot be written to")
+
+
+class _LoopFiles(CompileResultCacheImpl):
+    _locator_classes = [_ByContent]
+
+
 class _SharedCache(FunctionCache):
     """The loops of one function on disk. Who finds one lacking has its turn to compile it, once nobody else has."""
 
-    def __init__(self, function: Any) -> None:
-        super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp(), _stamps(Path(function.__code__.co_filename))
-        base = self._impl.filename_base
-        self._cache_file = IndexDataCacheFile(cache_path=self.cache_path, filename_base=base, source_stamp=stamp)
+    _impl_class = _LoopFiles
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = super().load_overload(sig, target_context)
@@ -109,7 +166,8 @@ class _SharedCache(FunctionCache):
     @property
     def _turn(self) -> tuple[str, int]:
         """A file, and the place in it whose lock says whose turn it is."""
-        return self.cache_path, zlib.crc32(self._impl.filename_base.encode())
+        folder = Path(self.cache_path)
+        return str(folder.parent), zlib.crc32(f"{folder.name} {self._impl.filename_base}".encode())
 
 
 _PACKAGE = Path(__file__).parent
@@ -117,12 +175,14 @@ _IMPORTED = re.compile(r"^(?:from|import) assay\.([\w.]+)", re.MULTILINE)
 
 
 @cache
-def _stamps(file: Path) -> tuple[tuple[int, int], ...]:
-    """Return time and size of the files of the package that compiled loops of a file are made of, itself included."""
+def _digest(file: Path) -> str:
+    """Return a digest of the files of the package that compiled loops of a file are made of, itself included."""
     known: set[Path] = set()
-    if file.exists():  # not if the loop was typed in
-        _collect(file, known)
-    return tuple((status.st_mtime_ns, status.st_size) for status in map(os.stat, sorted(known)))
+    _collect(file, known)
+    whole = hashlib.sha256()
+    for part in sorted(known):
+        whole.update(hashlib.sha256(part.read_bytes()).digest())
+    return whole.hexdigest()
 
 
 def _collect(file: Path, known: set[Path]) -> None:
@@ -168,9 +228,11 @@ def keep(loop: Any) -> None:
         _tell_once("there is no folder that this process may write to")
         return
     folder = loop.stats.cache_path
-    if not _is_private(folder):
-        loop._cache = NullCache()
-        _tell_once(f"{folder!r} can be written to by others, whose code would be run")
+    for place in (os.path.dirname(folder), folder):
+        if not _is_private(place):
+            loop._cache = NullCache()
+            _tell_once(f"{place!r} can be written to by others, whose code would be run")
+            return
 
 
 _told: list[str] = []

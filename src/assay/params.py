@@ -58,13 +58,15 @@ def positive(owner: Any, name: str, *, allow_inf: bool = False, why: str = "") -
     return number(owner, name, low=0.0, open_low=True, allow_inf=allow_inf, why=why)
 
 
-def count(owner: Any, name: str, *, low: int = 1, why: str = "") -> int:
-    """Return the named parameter as an integer >= low."""
+def count(owner: Any, name: str, *, low: int = 1, high: int | None = None, why: str = "") -> int:
+    """Return the named parameter as an integer >= low, and <= high if there is such an end."""
     value = getattr(owner, name)
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if whole and int(value) >= low and (high is None or int(value) <= high):
         return int(value)
     reason = f" ({why})" if why else ""
-    raise refuse(owner, f"{name} must be an integer >= {low}{reason}; got {value!r}.")
+    end = "" if high is None else f" and <= {high}"
+    raise refuse(owner, f"{name} must be an integer >= {low}{end}{reason}; got {value!r}.")
 
 
 def choice(owner: Any, name: str, allowed: Collection[Any]) -> Any:
@@ -116,13 +118,14 @@ def Positive(*, allow_inf: bool = False, why: str = "") -> Number:
 
 @dataclass(frozen=True)
 class Count:
-    """An integer >= low."""
+    """An integer >= low, and <= high: what `predict` repeats or makes so many times has such an end."""
 
     low: int = 1
     why: str = ""
+    high: int | None = None
 
     def check(self, owner: Any, name: str) -> int:
-        return count(owner, name, low=self.low, why=self.why)
+        return count(owner, name, low=self.low, high=self.high, why=self.why)
 
 
 class Choice:
@@ -163,6 +166,20 @@ class Function:
         if callable(value):
             return value
         raise refuse(owner, f"{name} must be one of the names it knows, or a function of {self.what}; got {value!r}.")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Something of a type; `what` says which."""
+
+    type: type
+    what: str
+
+    def check(self, owner: Any, name: str) -> Any:
+        value = getattr(owner, name)
+        if isinstance(value, self.type):
+            return value
+        raise refuse(owner, f"{name} must be {self.what}; got {value!r}.")
 
 
 class NameOr:

@@ -25,6 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay import registry
+from assay.checker.family import check_width
+from assay.checker.record import Rejected
 from assay.claims.claim import Certificate
 from assay.claims.document import from_json, strict_json, to_json
 from assay.claims.model import DTYPES, StoredModel, array_of, array_record, is_text
@@ -160,8 +162,10 @@ def _model_members(model: Any) -> dict[str, bytes]:
         )
     try:
         members: dict[str, bytes] = {"model.json": b""}
-        record = _record(model.stored(), members)
-    except ValueError as error:
+        stored = model.stored()
+        check_width(stored, getattr(model, "n_features_in_", 1))
+        record = _record(stored, members)
+    except (ValueError, Rejected) as error:
         raise ModelFileError(
             f"save: {type(model).__name__} cannot be written to a model file: {_one_line(error)}"
         ) from error

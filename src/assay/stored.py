@@ -6,12 +6,13 @@ learner derive the rest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from sklearn.utils import get_tags
 
-from assay.checker.family import find, read_model
+from assay.checker.family import Variant, find, read_model
 from assay.claims.model import StoredModel, from_plain, to_plain
 from assay.params import check
 
@@ -61,7 +62,29 @@ def unfitted(kind: type, parameters: Mapping[str, Any], build: Callable[[Any], A
     if set(parameters) != known:
         odd = sorted(map(str, set(parameters) ^ known))[0]
         raise ValueError(f"the parameters are not those of {kind.__name__}: look at {odd[:40]!r}.")
-    return kind(**{name: from_plain(value, build) for name, value in parameters.items()})
+    given = {name: from_plain(value, build) for name, value in parameters.items()}
+    hints = get_type_hints(kind.__init__)  # type: ignore[misc]
+    for name, value in given.items():
+        if not _is_kind(value, hints.get(name, Any)):
+            raise ValueError(f"{kind.__name__}: {name} cannot be a {type(value).__name__}.")
+    return kind(**given)
+
+
+def _is_kind(value: Any, hint: Any) -> bool:
+    """Tell whether a value is text, a number or None where the annotation of a parameter wants one of these."""
+    kinds = set(get_args(hint) if isinstance(hint, UnionType) else (hint,))
+    if not kinds <= {str, int, float, bool, NoneType}:
+        return True
+    numbers = isinstance(value, (int, float)) and bool(kinds & {int, float, bool})
+    return numbers or (isinstance(value, str) and str in kinds) or (value is None and NoneType in kinds)
+
+
+def _check_members(learner: Any, members: Sequence[Any], variant: Variant) -> None:
+    """Refuse members that predict nothing where what they predict is put together."""
+    tasks = ("classify", "regress") if variant.classes else ("regress",)
+    odd = [one for one in members if variant.target and getattr(one, "_task", "") not in tasks]
+    if odd:
+        raise ValueError(f"a {type(odd[0]).__name__} cannot be a member of a {type(learner).__name__}.")
 
 
 def restore(kind: type, model: StoredModel, members: Sequence[Any], build: Callable[[Any], Any]) -> Any:
@@ -71,10 +94,17 @@ def restore(kind: type, model: StoredModel, members: Sequence[Any], build: Calla
         raise ValueError(f"the model is a {model.learner}, not a {class_name(kind)}.")
     learner = unfitted(kind, model.parameters, build)
     check(learner)
-    get_tags(learner)  # an ensemble asks its parameter, which may be no learner
+    try:
+        get_tags(learner)  # an ensemble asks its estimator
+    except AttributeError:
+        raise ValueError(f"the estimator of a {kind.__name__} must be a learner.") from None
+    labels = model.arrays.get("classes_", np.empty(0))
+    if not (labels[:-1] < labels[1:]).all():
+        raise ValueError("classes_ must be in increasing order.")
     learner.n_features_in_ = int(predictor.columns)
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
     learner._from_file = True
+    _check_members(learner, members, find(model.family)[1])
     learner._take_members(members)
     learner._derive()
     if stored(learner).digest() != model.digest():

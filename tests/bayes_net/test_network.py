@@ -205,13 +205,9 @@ class TestNumbers:
         assert net.log_evidence(known) == pytest.approx(np.log(a + b), rel=1e-12)
 
     def test_means_by_weighted_draws(self):
-        mean, spread, error = self.network().expectation("size", n_samples=50_000)
+        mean, spread, error = self.network().expectation("size", method="weighting", n_samples=50_000)
         assert mean == pytest.approx(0.3 * 1 + 0.7 * 3, abs=4 * error)
         assert spread == pytest.approx(np.sqrt(0.3 * 0.25 + 0.7 + 0.21 * 4), rel=0.02)
-
-    def test_numbers_above_the_evidence_are_refused(self):
-        with pytest.raises(ValueError, match=r"'size' is a number that is not known.*weighting"):
-            self.network().infer("kind", {"weight": 1.0})
 
 
 class TestFiles:
@@ -233,8 +229,8 @@ class TestFiles:
         """
         net = read_bif(text)
         assert net.states[1] == ("is so", "no")
-        assert net.infer("light", {"family out": "is so"})["true"] == 0.6
-        assert net.infer("light", {"family out": "no"})["true"] == 0.05
+        assert net.infer("light", {"family out": "is so"})["true"] == pytest.approx(0.6, abs=1e-15)
+        assert net.infer("light", {"family out": "no"})["true"] == pytest.approx(0.05, abs=1e-15)
 
     def test_a_table_lists_the_child_first(self):
         text = (

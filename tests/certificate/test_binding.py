@@ -59,9 +59,8 @@ def test_comparing_regressions_is_paid_for():
     held = (X[300:], y[300:])
     alone = model.certify(X[:300], y[:300], holdout=held, clip=4.0)
     tried = model.certify(X[:300], y[:300], holdout=held, clip=4.0, compared=[model.predict(held[0])] * 20)
-    for template in ("P03", "P04", "P05"):
-        assert tried.find(template).value > alone.find(template).value
-        assert "20 models" in tried.find(template).statement
+    assert tried.find("P05").value > alone.find("P05").value
+    assert "20 models" in tried.find("P05").statement
     assert tried.delta_total == alone.delta_total
     assert assay.verify(tried, model, X[:300], y[:300], holdout=held).holds
     cheap = replace(tried, claims=tuple(_unpaid(claim) for claim in tried.claims))

@@ -27,11 +27,12 @@ from assay.neighbors import KNeighborsClassifier
 from assay.svm import SVC, LinearSVC
 from assay.theory.tree_code import tree_bits
 from assay.tree import DecisionTreeClassifier
+from tests.certificate import bets
 from tests.certificate import test_rules_holdout as holdout
 
 ELSEWHERE = {
-    "P01/1", "P04/1", "P06/1", "P06/2", "P10/1", "P11/1", "P20/1", "P24/1", "P26/1", "P26/2", "P41/1", "P42/1", "P42/2",
-    "P43/1", "P50/1", "P60/1",
+    "P01/1", "P04/1", "P06/1", "P06/2", "P10/1", "P11/1", "P20/1", "P24/1", "P26/1", "P26/2", "P41/1", "P41/2", "P42/1",
+    "P42/2", "P43/1", "P50/1", "P60/1",
 }  # fmt: skip
 
 
@@ -115,12 +116,12 @@ def ln_choose(n, k):
 # Hold-out rows ----------------------------------------------------------------------------------------------
 
 
-def line(template):
+def line():
     X = np.random.default_rng(3).normal(size=(40, 1))
     rng = np.random.default_rng(4)
-    Xh = rng.normal(size=(150, 1))
-    held = (Xh, Xh[:, 0] + 0.7 * rng.normal(size=150))
-    return Setting(template, LinearRegression(), (X, X[:, 0]), holdout=held, clip=2.0)
+    Xh = rng.normal(size=(30, 1))
+    held = (Xh, Xh[:, 0] + 0.7 * rng.normal(size=30))
+    return Setting("P05/1", LinearRegression(), (X, X[:, 0]), holdout=held, clip=2.0)
 
 
 def losses(at):
@@ -128,28 +129,21 @@ def losses(at):
     return np.minimum(np.abs(yh - at.model.predict(Xh)), 2.0) / 2.0
 
 
-def chernoff(at, *, one=1.0, once=1.0, clip=2.0):
-    p, m = float(losses(at).mean()), 150
+def chernoff(at, *, one=1.0, once=1.0):
+    Xh, yh = at.options["holdout"]
+    p, m = float(np.mean((at.model.predict_proba(Xh)[:, 1] - yh) ** 2)), 150
     paid = once * math.log(one / at.delta) / m
-    return clip * brentq(lambda q: stats.entropy([p, 1 - p], [q, 1 - q]) - paid, p, 1 - 1e-12, xtol=1e-14)
+    return brentq(lambda q: stats.entropy([p, 1 - p], [q, 1 - q]) - paid, p, 1 - 1e-12, xtol=1e-14)
 
 
-def betting(at, *, most=0.75, two=2.0, half=0.5, quarter=0.25, one=1.0):
-    rows = losses(at).tolist()
+def betting(at, *, most=0.98, two=2.0, half=0.5, quarter=0.25, one=1.0):
+    rows = losses(at)[bets.of_rows(*at.options["holdout"])].tolist()
+    return 2.0 * bets.bound(rows, at.delta, most=most, two=two, half=half, quarter=quarter, one=one)
 
-    def money(g):
-        total = sum_of = best = 0.0
-        spread, seen, before = quarter, 1, quarter
-        for loss in rows:
-            stake = min(most, math.sqrt(two * math.log(one / at.delta) / (len(rows) * before)))
-            total += math.log1p(-stake * (loss - g))
-            best = max(best, total)
-            sum_of, seen = sum_of + loss, seen + 1
-            spread += (loss - (half + sum_of) / seen) ** 2
-            before = spread / seen
-        return best - math.log(one / at.delta)
 
-    return 2.0 * brentq(money, 0.0, 1.0, xtol=1e-13)
+def probabilities():
+    X, y = two_classes(60, distance=1.0)
+    return Setting("P03/1", LogisticRegression(), (X, y), holdout=two_classes(150, distance=1.0, seed=5), scores=True)
 
 
 def compared():
@@ -315,8 +309,8 @@ def out_of_bag(at, *, two=2.0, rates=8.0, share=2.0, once=1.0):
 
 
 FORMULAS = {
-    "P03/1": (lambda: line("P03/1"), chernoff),
-    "P05/1": (lambda: line("P05/1"), betting),
+    "P03/1": (probabilities, chernoff),
+    "P05/1": (line, betting),
     "P07/1": (compared, selected),
     "P09/1": (tree, occam),
     "P12/1": (lambda: Setting("P12/1", LogisticRegression(), two_classes()), ramp),
@@ -386,7 +380,7 @@ def test_a_constant_off_by_ten_percent_is_noticed(template, name, value):
 @pytest.mark.parametrize("factor", [0.9, 1.1])
 def test_the_share_of_each_fold_is_noticed(factor):
     at = Setting("P22/1", CrossValidated(LogisticRegression(), folds=4, random_state=0), two_classes(200, distance=1.0))
-    fold, levels = np.asarray(at.claim.witness["fold"]), math.log(at.delta / (4 * factor))
+    fold, levels = at.model.fold_, math.log(at.delta / (4 * factor))
     errors = [
         int(np.sum(one.predict(at.X[fold == k]) != at.y[fold == k])) for k, one in enumerate(at.model.fold_models_)
     ]
@@ -396,16 +390,23 @@ def test_the_share_of_each_fold_is_noticed(factor):
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])
-def test_the_halves_of_a_paired_comparison_are_noticed(factor):
+def test_the_delta_of_a_paired_comparison_is_noticed(factor):
     case = holdout.CASES["P06/3"](0)
-    params, delta = case.claim.params, float(case.claim.delta)
-    high = limit(params["alone"], 40, math.log(delta / (2 * factor)))
-    low = float(stats.beta.ppf(delta / (2 * factor), params["other_alone"], 41 - params["other_alone"]))
-    for changed in ({"high": high}, {"low": low}):
-        moved = params | changed
-        value = abs(moved["high"] - moved["low"])
-        value += 1e-12 if case.claim.direction == "upper" else -1e-12
-        assert case.with_claim(params=moved, value=value).verify().holds == (factor > 1), changed
+    (Xh, yh), other = case.holdout, case.claim.witness["predictions"]
+    right = (Xh @ case.model.coef_[0] + 0.1 > 0) == (yh == 1)
+    moved = 0.5 + 0.5 * (~right & (other == yh)) - 0.5 * (right & (other != yh))
+    order = bets.of_rows(Xh, [str(label) for label in yh.tolist()])
+    most = 2 * bets.bound(moved[order], float(case.claim.delta) / factor) - 1 + 1e-9
+    stated = {"value": abs(most), "direction": "lower" if most < 0 else "upper"}
+    assert case.with_claim(**stated).verify().holds == (factor > 1)
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_the_tail_of_a_sign_test_is_noticed(factor):
+    case = holdout.CASES["P06/4"](0)
+    alone, other_alone = (case.claim.params[name] for name in ("alone", "other_alone"))
+    tail = float(stats.binom.cdf(alone, alone + other_alone, case.claim.value))
+    assert case.with_claim(delta=f"{tail * factor:.12f}").verify().holds == (factor > 1)
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])
@@ -417,9 +418,10 @@ def test_the_tail_of_a_coverage_is_noticed(factor):
 
 
 def test_every_statement_about_new_data_has_its_constants_tried():
-    discrete = {"P06/3", "P22/1", "P22/2", "P25/1", "P61/1", "P62/1", "P62/2"}
+    discrete = {"P06/3", "P06/4", "P61/2", "P22/1", "P22/2", "P25/1", "P61/1", "P62/1", "P62/2"}
     discrete |= {"P63/1", "P64/1", "P65/1", "P66/1", "P66/2"}
-    # tails of counts: below; P61 has the limits of P06/3; P65 and P66: tests/learning/test_paired_and_groups.py; P22/2
-    # and P62: tests/learning/test_folds.py; P63 and P64: tests/learning/test_by_class.py
+    # tails of counts: below; P61 has the limits of P06/3 and P06/4; P65 and P66:
+    # tests/learning/test_paired_and_groups.py; P22/2 and P62: tests/learning/test_folds.py; P63, P64:
+    # tests/learning/test_by_class.py
     stated = {template for template, entry in ((code, definition(code)) for code in codes()) if not entry.fact}
     assert stated - ELSEWHERE - discrete - set(FORMULAS) == set(), "add a formula with its constants"

@@ -65,18 +65,14 @@ def certified_table(task: str, folder: Path) -> CertifiedTable:
 
 
 def table_holds(saved: Any, table: Table) -> bool:
-    """Verify as the command does: raw rows by the model's own reading of the table, labels likewise."""
-    try:
-        raw, y = saved.model.encoding.raw(table)[0], saved.model.labels(table)
-    except ValueError:  # it is about another table
-        return False
-    return assay.verify(saved.certificate, saved.model, raw, y).holds
+    """Verify as the command does."""
+    return assay.verify(saved.certificate, saved.model, table).holds
 
 
 def table_contradiction(model: Any, table: Table) -> str:
     """Return where `predict` says something else than the checker's encoding and predictor; empty if nowhere."""
     predictor = read_model(model.stored())
-    rows = predictor.encode(model.encoding.raw(table)[0])
+    rows = predictor.encode(model.raw(table))
     scores, errors = predictor.inner.scores(rows, np.abs(np.nan_to_num(rows)).max(axis=0))
     told = model.predict(table)
     if predictor.classes is None:

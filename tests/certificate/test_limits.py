@@ -16,7 +16,9 @@ from assay.checker import verify as verify_module
 from assay.checker.bounds.tails import ln, ln_patterns
 from assay.checker.facts import TrainErrors
 from assay.ensemble import RandomForestClassifier
+from assay.guarantees.ledger import claim
 from assay.linear_model import LinearRegression, LogisticRegression
+from assay.theory import concentration
 
 
 def labelled(n=120, d=3, seed=0):
@@ -165,11 +167,11 @@ class TestSources:
         model = LinearRegression().fit(X[:1000], y[:1000])
         held = (X[1000:], y[1000:])
         certificate = model.certify(X[:1000], y[:1000], holdout=held, clip=10.0)
-        claims = tuple(
-            replace(claim, value=0.98 * claim.value) if claim.template == "P04/1" else claim
-            for claim in certificate.claims
-        )
-        forged = replace(certificate, claims=claims)
+        losses = np.minimum(np.abs(held[1] - model.predict(held[0])), 10.0)
+        right = concentration.empirical_bernstein_upper(losses, 0.05, high=10.0)
+        params = {"clip": 10.0, "rows": 1000}
+        wrong = claim("P04/1", 0.98 * right, params, "holdout", "0.05")
+        forged = replace(certificate, claims=(*(one for one in certificate.claims if one.is_fact), wrong))
         path = tmp_path / "held.parquet"
         still = model.predict(held[0]) + np.abs(y[1000:] - model.predict(held[0])).mean()
 

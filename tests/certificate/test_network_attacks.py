@@ -122,16 +122,17 @@ def test_malformed_networks_are_rejected(sizes, weights, codes, classes, message
         read_network(np.array(sizes, float), np.array(weights), np.array(codes, float), classes)
 
 
-def test_exact_scores_decide_rows_on_the_border():
-    """A ReLU network whose score is exactly zero on a row: a tie, which counts as an error for either class."""
+def test_rows_on_the_border_count_against_every_claim():
+    """A ReLU network whose score is exactly zero on a row: an error for an upper bound, none for a lower one."""
     model = network_forge.network(np.random.default_rng(0), (1, 1, 1), "relu", classes=2)
     model.network_weights_ = np.array([1.0, 1.0, 0.0, -0.1])
     X, y = np.array([[0.1], [0.2], [0.0]]), np.array([1, 1, 0])
-    params = {"set": "train", "rows": 3, "loss": "zero-one", "low": 1}
+    params = {"set": "train", "rows": 3, "loss": "zero-one", "low": 0}
     case = forge.Case((forge.claim("D02/1", 1.0, params=params),), model, X, y)
     report = case.verify()
     assert report.holds, report.reason
-    assert not case.with_claim(value=0.0, params=params | {"low": 0}).verify().holds
+    assert not case.with_claim(value=0.0).verify().holds
+    assert not case.with_claim(params=params | {"low": 1}).verify().holds
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -9,7 +9,6 @@ import assay
 from assay import persist
 from assay.checker.family import read_model
 from assay.checker.numerics import largest
-from assay.checker.record import Refused
 from assay.checker.rules.members import VOTE, Reading
 from assay.ensemble import VotingClassifier
 from assay.ensemble._combined import probability_link
@@ -44,10 +43,11 @@ def test_probabilities_with_numbers_of_their_own_have_no_link():
     assert probability_link(KNeighborsClassifier(3).fit(X, Y)) >= 0
 
 
-def test_a_tied_member_leaves_the_row_open():
+def test_a_tied_member_votes_as_it_predicts():
     model = KNeighborsClassifier(2).fit([[0.0], [2.0], [9.0]], [0, 1, 1])
-    with pytest.raises(Refused, match="tied"):
-        Reading(read_model(model.stored()), VOTE, 2).exact(np.array([1.0]))
+    votes, unsure = Reading(read_model(model.stored()), VOTE, 2).values(np.array([[1.0]]))
+    assert not unsure.any()
+    assert votes[0].argmax() == model.predict([[1.0]])[0] == 0
 
 
 def test_no_number_is_larger_than_what_is_none():

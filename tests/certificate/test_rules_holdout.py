@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from tests.certificate import exact, exact_counts, forge, truths
+from tests.certificate import bets, exact, exact_counts, forge, truths
 from tests.certificate.attacks import assault, operators
 
 DELTA = 0.04
@@ -23,30 +23,16 @@ def kl(p, q):
     return float(stats.entropy([p, 1 - p], [q, 1 - q]))
 
 
-def betting_bound(losses, delta):
-    """The smallest g at which money reaches 1 / delta, row by row in plain Python."""
-
-    def most(g):
-        money = best = total = 0.0
-        spread, seen, before = 0.25, 1, 0.25
-        for loss in losses:
-            stake = min(0.75, math.sqrt(2 * math.log(1 / delta) / (len(losses) * before)))
-            money += math.log1p(-stake * (loss - g))
-            best = max(best, money)
-            total, seen = total + loss, seen + 1
-            spread += (loss - (0.5 + total) / seen) ** 2
-            before = spread / seen
-        return best - math.log(1 / delta)
-
-    return brentq(most, 0.0, 1.0, xtol=1e-13)
-
-
 def regression(seed):
     rng = np.random.default_rng([seed, 31])
     X, Xh = rng.standard_normal((12, 2)), rng.standard_normal((40, 2))
     fitted = forge.model(rng.standard_normal(2), 0.2)
     yh = Xh @ fitted.coef_ + 0.2 + 0.4 * rng.standard_normal(40)
     return fitted, (X, X @ fitted.coef_), (Xh, yh), np.abs(yh - Xh @ fitted.coef_ - 0.2)
+
+
+def _told(y, loss):
+    return [str(label) for label in y.tolist()] if loss == "brier" else y
 
 
 def mean_case(template, loss="absolute"):
@@ -63,7 +49,7 @@ def mean_case(template, loss="absolute"):
             p = float(losses.mean())
             bound = brentq(lambda q: kl(p, q) - math.log(1 / DELTA) / 40, p, 1 - 1e-12, xtol=1e-14)
         else:
-            bound = betting_bound(losses, DELTA)
+            bound = bets.bound(losses[bets.of_rows(holdout[0], _told(holdout[1], loss))], DELTA)
         stated = forge.claim(
             template,
             clip * bound + 2e-9,
@@ -86,13 +72,18 @@ def classifier(seed, rows=40):
     return rng, fitted, (X, np.arange(12) % 2), (Xh, yh), score
 
 
+def area_bound(area, pairs, one=1.0, once=1.0):
+    """The smallest q with kl(area, q) <= ln(1 / DELTA) / pairs."""
+    return brentq(lambda q: kl(area, q) - once * math.log(one / DELTA) / pairs, 1e-12, area, xtol=1e-14)
+
+
 def curve_case(template):
     def make(seed):
         _, fitted, train, (Xh, yh), score = classifier(seed)
         a, b = int(yh.sum()), int((1 - yh).sum())
         if template == "P06/1":
             area = float((score[yh == 1][:, None] > score[yh == 0][None, :]).mean())
-            value = area - math.sqrt((a + b) * math.log(1 / DELTA) / (2 * a * b)) - 1e-9
+            value = area_bound(area, min(a, b)) - 1e-9
         else:
             value = math.sqrt(math.log(4 / DELTA) / (2 * min(a, b))) + 1e-9
         params = {"positives": a, "negatives": b, "compared": 1}
@@ -109,13 +100,27 @@ def paired_case(seed):
     share = 0.95 if seed % 2 else 0.2  # of rows that the other model has right
     other = np.where(rng.random(40) < share, yh, 1 - yh).astype(np.int32)
     alone, other_alone = int(np.sum(~right & (other == yh))), int(np.sum(right & (other != yh)))
-    high = float(stats.beta.ppf(1 - DELTA / 2, alone + 1, 40 - alone)) + 1e-9
-    low = max(0.0, float(stats.beta.ppf(DELTA / 2, other_alone, 41 - other_alone)) - 1e-9 if other_alone else 0.0)
-    params = {"alone": alone, "other_alone": other_alone, "rows": 40, "high": high, "low": low}
-    direction = "upper" if high > low else "lower"
-    value = abs(high - low) + (1e-12 if direction == "upper" else -1e-12)
+    moved = 0.5 + 0.5 * (~right & (other == yh)) - 0.5 * (right & (other != yh))
+    most = 2 * bets.bound(moved[bets.of_rows(Xh, _told(yh, "brier"))], DELTA) - 1 + 1e-9
+    params = {"alone": alone, "other_alone": other_alone, "rows": 40}
+    direction, value = "lower" if most < 0 else "upper", abs(most)
     stated = forge.claim(
         "P06/3", value, direction, str(DELTA), params=params, data=("holdout",), witness={"predictions": other}
+    )
+    return forge.Case((stated,), fitted, *train, holdout=(Xh, yh)).seal()
+
+
+def sign_case(seed):
+    """P06/4: the other model is right on 5 % of rows, so that the sign test proves that this one errs less often."""
+    rng, fitted, train, (Xh, yh), score = classifier(seed)
+    right = (score > 0) == (yh == 1)
+    other = np.where(rng.random(40) < 0.05, yh, 1 - yh).astype(np.int32)
+    alone, other_alone = int(np.sum(~right & (other == yh))), int(np.sum(right & (other != yh)))
+    value = float(stats.beta.ppf(1 - DELTA, alone + 1, other_alone)) + 1e-9
+    assert value < 0.5
+    params = {"alone": alone, "other_alone": other_alone, "rows": 40}
+    stated = forge.claim(
+        "P06/4", value, delta=str(DELTA), params=params, data=("holdout",), witness={"predictions": other}
     )
     return forge.Case((stated,), fitted, *train, holdout=(Xh, yh)).seal()
 
@@ -141,6 +146,7 @@ CASES = {
     "P06/1": curve_case("P06/1"),
     "P06/2": curve_case("P06/2"),
     "P06/3": paired_case,
+    "P06/4": sign_case,
     "P25/1": coverage_case,
 }
 
@@ -176,7 +182,8 @@ def mean_truth(case):
             p = sum(losses) / m
             log = exact.decimal(1 / delta).ln() / m
             return p < bound and _kl(p, bound) >= log
-        return betting_bound([float(v) for v in losses], float(delta)) <= float(bound) + 1e-12
+        order = bets.of_rows(case.holdout[0], _told(y, params["loss"]))
+        return bets.bound([float(losses[i]) for i in order], float(delta)) <= float(bound) + 1e-12
 
 
 def brier(score, second):
@@ -208,27 +215,35 @@ def curve_truth(case):
             width = ((4 / exact.decimal(delta)).ln() / (2 * min(a, b))).sqrt()
             return case.claim.direction == "upper" and value >= width
         twice = sum((p > q) + (p >= q) for p in positive for q in negative)
-        area = exact.decimal(Fraction(twice, 2 * a * b))
-        width = ((1 / exact.decimal(delta)).ln() * (a + b) / (2 * a * b)).sqrt()
-        return case.claim.direction == "lower" and value <= area - width
+        wrong, stated = 1 - Fraction(twice, 2 * a * b), 1 - Fraction(case.claim.value)
+        enough = wrong < stated < 1 and _kl(wrong, stated) >= (1 / exact.decimal(delta)).ln() / min(a, b)
+        return case.claim.direction == "lower" and (value <= 0 or enough)
+
+
+def discordant(case):
+    """Return on which rows one model alone errs, and whether the counts are no better than these."""
+    params, other = case.claim.params, case.claim.witness["predictions"]
+    scores, y = exact_scores(case)
+    codes = np.searchsorted(case.model.classes_, y) if case.model.classes_[0] == 0 else 1 - y
+    right = np.array([s > 0 if c == 1 else s < 0 for s, c in zip(scores, codes)])
+    alone, other_alone = ~right & (other == codes), right & (other != codes)
+    stated = params["alone"] >= alone.sum() and params["other_alone"] <= other_alone.sum()
+    return alone, other_alone, stated and params["rows"] == len(y)
 
 
 def paired_truth(case):
-    params, other = case.claim.params, case.claim.witness["predictions"]
-    scores, y = exact_scores(case)
-    m = len(y)
-    codes = np.searchsorted(case.model.classes_, y) if case.model.classes_[0] == 0 else 1 - y
-    right = np.array([s > 0 if c == 1 else s < 0 for s, c in zip(scores, codes)])
-    alone, other_alone = int(np.sum(~right & (other == codes))), int(np.sum(right & (other != codes)))
-    high, low = Fraction(params["high"]), Fraction(params["low"])
-    half = float(case.claim.delta) / 2 * (1 + 1e-9)
-    limits = (high >= 1 or stats.binom.cdf(params["alone"], m, float(high)) <= half) and (
-        low <= 0 or stats.binom.sf(params["other_alone"] - 1, m, float(low)) <= half
-    )
-    stated = params["rows"] == m and params["alone"] >= alone and params["other_alone"] <= other_alone
-    gap = high - low if case.claim.direction == "upper" else low - high
-    value = Fraction(case.claim.value)
-    return stated and limits and (value >= gap if case.claim.direction == "upper" else value <= gap)
+    alone, other_alone, stated = discordant(case)
+    order = bets.of_rows(case.holdout[0], [str(label) for label in exact_scores(case)[1].tolist()])
+    most = case.claim.value if case.claim.direction == "upper" else -case.claim.value
+    limit = 2 * bets.bound((0.5 + 0.5 * alone - 0.5 * other_alone)[order], float(case.claim.delta)) - 1
+    return stated and (most >= 1 or limit <= most + 1e-12)
+
+
+def sign_truth(case):
+    alone, other_alone = case.claim.params["alone"], case.claim.params["other_alone"]
+    tail = stats.binom.cdf(alone, alone + other_alone, case.claim.value)
+    proved = case.claim.value <= 0.5 and tail <= float(case.claim.delta) * (1 + 1e-9)
+    return case.claim.direction == "upper" and discordant(case)[2] and proved
 
 
 def coverage_truth(case):
@@ -250,6 +265,7 @@ TRUTHS = {
     "P06/1": curve_truth,
     "P06/2": curve_truth,
     "P06/3": paired_truth,
+    "P06/4": sign_truth,
     "P25/1": coverage_truth,
 }
 
@@ -300,15 +316,17 @@ def test_the_better_model_cannot_be_claimed_from_the_wrong_side():
     case = next(c for c in map(paired_case, range(20)) if c.claim.direction == "lower")
     turned = case.claim.params | {"alone": case.claim.params["other_alone"], "other_alone": case.claim.params["alone"]}
     assert not case.with_claim(params=turned).verify().holds
-    assert not case.with_claim(params=case.claim.params | {"low": 0.99}, value=0.9).verify().holds
+    assert not case.with_claim(value=0.9).verify().holds
 
 
-def test_betting_depends_on_the_order_of_the_rows():
+def test_the_order_of_the_table_changes_nothing():
     case = CASES["P05/1"](3)
     order = np.argsort(np.abs(case.holdout[1] - case.holdout[0] @ case.model.coef_ - 0.2))
     X, y = case.holdout
-    worst = replace(case, holdout=(X[order], y[order]), sealed=None).seal()
-    assert worst.verify().holds == truth(worst)
+    for turned in (order, order[::-1]):
+        other = replace(case, holdout=(X[turned], y[turned]), sealed=None).seal()
+        assert other.verify().holds
+        assert not other.with_claim(value=case.claim.value - 1e-7).verify().holds
 
 
 def width(case, four, two):
@@ -316,15 +334,15 @@ def width(case, four, two):
     return math.sqrt(math.log(four / DELTA) / (two * min(params["positives"], params["negatives"])))
 
 
-def area(case, one, two):
+def area(case, one, once):
     Xh, yh = case.holdout
     score = Xh @ case.model.coef_[0] + 0.1
     a, b = case.claim.params["positives"], case.claim.params["negatives"]
     seen = float((score[yh == 1][:, None] > score[yh == 0][None, :]).mean())
-    return seen - math.sqrt((a + b) * math.log(one / DELTA) / (two * a * b))
+    return area_bound(seen, min(a, b), one, once)
 
 
-@pytest.mark.parametrize(("name", "formula", "constants"), [("P06/1", area, (1.0, 2.0)), ("P06/2", width, (4.0, 2.0))])
+@pytest.mark.parametrize(("name", "formula", "constants"), [("P06/1", area, (1.0, 1.0)), ("P06/2", width, (4.0, 2.0))])
 def test_constants_off_by_ten_percent_are_noticed(name, formula, constants):
     case = CASES[name](2)
     sign = 1 if case.claim.direction == "upper" else -1
@@ -337,7 +355,7 @@ def test_constants_off_by_ten_percent_are_noticed(name, formula, constants):
             assert holds == (sign * wrong >= sign * right), (name, i, factor)
 
 
-@pytest.mark.parametrize("kept", [0.999, 0.75])
+@pytest.mark.parametrize("kept", [0.999, 1.5])
 def test_stakes_that_know_the_outcome_are_refused(kept):
     """Stakes that look at the row they are bet on would prove too much; the checker has its own."""
     case = CASES["P05/1"](4)

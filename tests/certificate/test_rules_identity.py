@@ -1,6 +1,7 @@
 """What the claims stand on: fingerprints, labels, splits, arguments, the records themselves and the
 ledger."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +18,7 @@ from assay.checker.rule import Rule
 from assay.checker.verify import verify
 from assay.claims.claim import NotApplicable
 from assay.claims.definitions import codes, definition, places
+from assay.claims.document import DocumentError, from_json, to_json
 from assay.data.blocks import Block
 from tests.certificate import count_cases, forge, optimum_cases
 from tests.certificate.cases import CASES
@@ -322,3 +324,17 @@ def test_the_checker_imports_no_solver_and_no_learner():
         "numba",
     }
     assert not any(name.startswith(("assay.scan", "assay.data.")) and name != "assay.data.blocks" for name in loaded)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_file_is_refused_with_what_to_do(version):
+    """Claims of these numbers meant something else before: such a file must not be read as if they meant this."""
+    text = to_json(count_cases.holdout_case(0).sealed)
+    record = json.loads(text)
+    assert record["format"] == "assay-certificate/3"
+    record["format"] = f"assay-certificate/{version}"
+    with pytest.raises(DocumentError, match="certify the model again"):
+        from_json(json.dumps(record))
+    del record["looks"], record["unreported"]  # fields that older files may lack do not hide the reason
+    with pytest.raises(DocumentError, match="certify the model again"):
+        from_json(json.dumps(record))

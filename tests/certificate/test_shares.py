@@ -67,3 +67,16 @@ def test_facts_alone_have_no_tightest_statement():
     X = np.random.default_rng(0).normal(size=(20, 30))
     y = np.arange(20) % 2
     assert LogisticRegression().fit(X, y).certify(X, y).tightest is None
+
+
+def test_the_labels_of_the_holdout_rows_have_no_say_in_the_shares():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    model = LogisticRegression().fit(X[:200], y[:200])
+    both, one = (
+        model.certify(X[:200], y[:200], holdout=(X[200:], labels), scores=True)
+        for labels in (y[200:], np.ones(200, dtype=int))
+    )
+    assert both.find("P01").delta == one.find("P01").delta
+    assert {code for code, _ in one.unreported} >= {"P06/1", "P06/2"}

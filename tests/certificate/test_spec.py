@@ -46,6 +46,40 @@ def test_each_claim_has_a_row_with_its_name():
     assert set(rows) == set(known)
 
 
+def _stated():
+    """The parameters and witnesses that section 4 lists of each statement about new data."""
+    rows = (re.split(r"(?<!\\)\|", row) for row in SPEC.splitlines() if re.match(r"\| P\d+/\d+ ", row))
+    return {row[1].split()[0]: set(re.findall(r"`(\w+)`", row[2] + row[3])) for row in rows}
+
+
+def _answered():
+    """What section 5 says of: pairs of a claim ("all", "P06" or "P06/3") and the items of its row."""
+    section = SPEC[SPEC.index("## 5. ") : SPEC.index("## 6. ")]
+    for row in section.splitlines():
+        if re.match(r"\| (all|P\d)", row):
+            who, items, _ = (part.strip() for part in row.strip("| ").split(" | "))
+            for one in who.split(", "):
+                yield one, set(re.findall(r"`(\w+)`", items))
+
+
+@pytest.mark.parametrize("code", [code for code in codes() if code[0] == "P"])
+def test_whatever_a_statement_rests_on_is_derived_checked_or_declared(code):
+    own = [(one, items) for one, items in _answered() if one in ("all", code, code.split("/")[0])]
+    assert any(one != "all" for one, _ in own)
+    assert _stated()[code] <= set().union(*(items for _, items in own)), code
+
+
+@pytest.mark.parametrize("code", [code for code in codes() if code[0] == "P"])
+def test_assumptions_that_the_list_names_are_those_of_the_claims(code):
+    section = SPEC[SPEC.index("## 5. ") : SPEC.index("## 6. ")]
+    named = set()
+    for row in section.splitlines():
+        who = row.strip("| ").split(" | ")[0].split(", ")
+        if {"all", code, code.split("/")[0]} & set(who):
+            named |= set(re.findall(r"A-[A-Z]+", row))
+    assert {one.partition("(")[0] for one in definition(code).assumptions} <= named
+
+
 def test_each_family_has_one_row():
     names = [name for row in SPEC.splitlines() if row.startswith("| `") for name in row.split("|")[1].split(",")]
     assert len(names) == len(set(map(str.strip, names)))

@@ -35,9 +35,24 @@ def chosen_share(rng, shares=SHARES, held=80):
     model.share = float(best)
 
     def judge(delta):
-        found = model.certify(*TRAIN, holdout=(Xh, yh), delta=delta, hypothesis_class_fixed=False)
+        found = model.certify(*TRAIN, holdout=(Xh, yh), delta=delta, hypothesis_class_fixed=False, scores=True)
         limit = min([one.value for one in found.claims if one.template == "P41/1"], default=1.0)
         return limit < true_risk(best), limit < 1
+
+    return judge
+
+
+def fixed_share(rng, share=0.7, held=80):
+    """P41/2 at a share that was fixed before the hold-out rows were drawn."""
+    model = VotingClassifier([("sign", LogisticRegression())], voting="soft", rule="majority", n_jobs=1, share=share)
+    model.fit(*TRAIN)
+    model._keep([sign_of_first()])
+    holdout = rows(rng, held)
+
+    def judge(delta):
+        found = model.certify(*TRAIN, holdout=holdout, delta=delta, hypothesis_class_fixed=False)
+        limit = min([one.value for one in found.claims if one.template == "P41/2"], default=1.0)
+        return limit < true_risk(share), limit < 1
 
     return judge
 
@@ -73,7 +88,7 @@ def chosen_threshold(rng):
     return judge
 
 
-HONEST = [chosen_share, chosen_share_between, chosen_threshold]
+HONEST = [fixed_share, chosen_share, chosen_share_between, chosen_threshold]
 
 
 @DELTAS

@@ -1,16 +1,22 @@
 """Words of files and tables are shown and do nothing: no markup, terminal codes, lines of their own or scripts."""
 
 import csv
+import io
 import re
 import shutil
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import assay
 from assay.cli.app import app
+from assay.cli.predicting import Asked, predict
+from assay.cli.spreadsheet import cells, guarded, unguarded
 from assay.text import shown
 from tests.certificate.forged_files import Parts, certificate_forgeries
 
@@ -102,7 +108,7 @@ def test_a_changed_table_is_named_harmlessly(files, tmp_path):
     (tmp_path / "t.csv").write_text(text)
     said = run("verify", folder / "m[i].assay", tmp_path / "t.csv", code=1)
     check_harmless(said)
-    assert "not the train rows the certificate is about" in " ".join(said.stdout.split())
+    assert "rows the certificate is about: their fingerprint differs" in " ".join(said.stdout.split())
 
 
 def test_unknown_values_and_errors_are_told_harmlessly(files, tmp_path):
@@ -155,17 +161,55 @@ def formulas(tmp_path_factory):
     return folder
 
 
-def test_labels_that_spreadsheets_run_are_told_and_made_safe_on_request(formulas):
-    said = run("predict", formulas / "m.assay", formulas / "t.csv")
-    assert said.stderr.count("--safe-csv") == 1
-    assert {*said.stdout.splitlines()[1:]} == {*FORMULAS}
-    safe = run("predict", formulas / "m.assay", formulas / "t.csv", "--safe-csv")
-    assert safe.stderr == ""
+def test_labels_that_spreadsheets_run_get_an_apostrophe(formulas):
+    safe = run("predict", formulas / "m.assay", formulas / "t.csv")
     assert {*safe.stdout.splitlines()[1:]} == {f"'{label}" for label in FORMULAS}
-    run("predict", formulas / "m.assay", formulas / "t.csv", "--safe-csv", "--out", formulas / "p.csv")
+    run("predict", formulas / "m.assay", formulas / "t.csv", "--out", formulas / "p.csv")
     assert (formulas / "p.csv").read_text() == safe.stdout
-    refused = run("predict", formulas / "m.assay", "x", "--safe-csv", "--out", formulas / "p.parquet", code=2)
-    assert "--safe-csv is for CSV" in refused.stderr
+    raw = run("predict", formulas / "m.assay", formulas / "t.csv", "--raw", "--proba").stdout
+    assert {row[0] for row in csv.reader(raw.splitlines()[1:])} == {*FORMULAS}
+    assert [unguarded(line) for line in safe.stdout.splitlines()] == [line.split(",")[0] for line in raw.splitlines()]
+    run("predict", formulas / "m.assay", formulas / "t.csv", "--out", formulas / "p.parquet")
+    assert {*assay.data.read(formulas / "p.parquet").column("prediction").values()} == {*FORMULAS}
+
+
+@pytest.mark.parametrize("text", ["-5", "+5", "-1.5e-3", "-.5", "+7.", "12", "a=b", "it's", "'tis", "", "树"])
+def test_numbers_and_plain_text_are_not_guarded(text):
+    assert guarded(text) == unguarded(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["=1", "+1+1", "-", "-5%", "--5", "@x", "\t=1", "\r=1", "\n=1", "＝1", "'=1", "''+x", "-٣", "'-5"]
+)
+def test_formulas_are_guarded(text):
+    assert guarded(text) == f"'{text}"
+
+
+@given(st.text(alphabet="'=+-@1.e\t\ra ;\""))
+def test_cells_are_read_back(text):
+    assert unguarded(guarded(text)) == text
+    line = cells(raw=False, terminal=False)([text, 0.1, 3])
+    assert next(csv.reader(io.StringIO(line, newline=""))) == [guarded(text), "0.1", "3"]
+
+
+def test_a_semicolon_in_a_label_begins_no_cell():
+    """Where numbers have a decimal comma, spreadsheets divide cells at semicolons."""
+    assert cells(raw=False, terminal=False)(["a;=1+1", "b\t=1+1"]) == '"a;=1+1","b\t=1+1"\n'
+
+
+@pytest.mark.parametrize("raw", [[], ["--raw"]])
+@pytest.mark.parametrize("asked", [["--proba"], ["--sets", "0.8"], []])
+def test_a_terminal_gets_no_codes_of_labels(files, monkeypatch, raw, asked):
+    """The header names the classes too."""
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("assay.cli.predicting.sys", SimpleNamespace(stdout=screen, stderr=io.StringIO()))
+    folder, path, _ = files
+    asked = Asked("--proba" in asked, 0.8 if "--sets" in asked else None)
+    predict(folder / "m[i].assay", str(path), None, bool(raw), asked)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", screen.getvalue())
+    assert len(screen.getvalue().splitlines()) == 121
+    assert r"\x1b[2J" in screen.getvalue()
 
 
 def test_labels_that_differ_by_a_trailing_nul_are_refused():

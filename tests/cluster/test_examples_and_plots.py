@@ -17,9 +17,7 @@ from assay.plot import cluster_frames as frames
 ROOT = Path(__file__).parents[2]
 MODULES = (
     "cluster._n_clusters",
-    "metrics._geometry",
-    "metrics._partitions",
-    "metrics._silhouette",
+    "metrics._clusterings",
     "theory.population",
 )
 

@@ -109,7 +109,7 @@ def test_random_starts_are_seeded_and_distinct():
     assert np.array_equal(one.cluster_centers_, two.cluster_centers_)
     KMeans(6, init=watch, n_init=4, random_state=3).fit(X)
     assert len(starts) == 4
-    from assay.cluster._seeding import starting_centers
+    from assay.cluster._assignment import starting_centers
     from assay.scan import rows
 
     for init in ("random", "k-means++"):
@@ -245,7 +245,7 @@ def test_near_ties_are_decided_in_double_precision():
     X = np.column_stack([side, rng.normal(size=500)])
     model = KMeans(2, init=[[-1.0, 0.0], [1.0, 0.0]], max_iter=1)
     model.fit(np.append(X, [[-1.0, 0.0], [1.0, 0.0]], axis=0))
-    from assay.cluster._passes import nearest
+    from assay.cluster._kmeans import nearest
     from assay.scan import rows
 
     table = rows(X)

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import assay
 from assay.cluster import KMedoids
-from assay.cluster import _medoid_search as search
+from assay.cluster import _kmedoids as search
 from assay.metrics.distance import MinkovDM, Minkowski, Weighted
 
 SCIPY = {"manhattan": "cityblock", "euclidean": "euclidean", "chebyshev": "chebyshev", "cosine": "cosine"}

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from assay.jit import LANES, compiled, four_rows_nearest, four_rows_to_lanes
-from assay.loops.scatter import scatter
+from assay.loops.moments import scatter
 
 
 @compiled

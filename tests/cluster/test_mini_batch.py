@@ -70,9 +70,7 @@ def test_without_labels_the_cost_is_estimated():
     model = MiniBatchKMeans(8, random_state=0, compute_labels=False).fit(X)
     assert not hasattr(model, "labels_")
     assert model.inertia_ == pytest.approx(-model.score(X), rel=0.2)
-    assert model.inertia_ == pytest.approx(
-        Peer(8, random_state=0, compute_labels=False).fit(X).inertia_, rel=1e-9
-    )
+    assert model.inertia_ == pytest.approx(Peer(8, random_state=0, compute_labels=False).fit(X).inertia_, rel=1e-9)
 
 
 def test_sparse_rows_files_and_threads(tmp_path):

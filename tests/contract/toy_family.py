@@ -5,7 +5,6 @@ It brings its learner, its evidence and its family of the checker in this one fi
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -47,10 +46,6 @@ class Means(Predictor):
 
     def _error(self, size: np.ndarray) -> np.ndarray:
         return gamma(4 * self.columns + 16) * (2 * size @ np.abs(self.means).T + np.square(self.means).sum(axis=1))
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        pairs = [[(Fraction(a), Fraction(m)) for a, m in zip(x.tolist(), row)] for row in self.means.tolist()]
-        return [sum((2 * a * m - m * m for a, m in row), Fraction(0)) for row in pairs]
 
 
 def read_means(means: np.ndarray, classes: tuple[str, ...]) -> Means:

@@ -94,11 +94,12 @@ def test_a_table_is_one_matrix_of_raw_rows_whatever_its_bits():
     assert unknown == {}
 
 
-def test_unknown_levels_are_told_and_encoded_like_missing_ones():
+def test_new_levels_are_told_and_are_no_gaps():
     encoding = Encoding.fit(read({"job": ["cook", "clerk", None]}))
     rows = read({"job": ["cook", "diver"]})
     assert encoding.raw(rows)[1] == {"job": ["diver"]}
-    assert encoding.apply(rows).tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    assert encoding.apply(rows).tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    assert encoding.apply(read({"job": ["cook", None]})).tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
 
 def test_learners_that_read_levels_and_gaps_get_them():
@@ -106,12 +107,11 @@ def test_learners_that_read_levels_and_gaps_get_them():
     everything = Encoding.fit(table, ("numbers", "nominal", "missing"))
     np.testing.assert_array_equal(everything.apply(table), table.matrix())
     assert everything.nominal() == [1, 2]
-    levels = Encoding.fit(table, ("numbers", "nominal"))
-    assert levels.feature_names() == ["job", "age", "age missing", "town = x", "town = y", "town = missing"]
-    assert levels.nominal() == [0]
-    rare = Encoding.fit(table.take([0, 2]), ("numbers", "nominal"))  # no row has the level a
-    assert rare.nominal() == [0]
-    assert rare.feature_names() == ["town", "age", "job = b"]
+    no_gaps = Encoding.fit(table, ("numbers", "nominal"))  # a new level is a gap for who reads levels
+    assert no_gaps.nominal() == []
+    assert no_gaps.feature_names()[2:] == ["job = a", "job = b", "town = x", "town = y", "town = missing"]
+    new = everything.apply(read({"age": [1.0], "job": ["c"], "town": ["x"]}))
+    np.testing.assert_array_equal(new, [[1.0, np.nan, 0.0]])
 
 
 def test_numbers_too_large_to_average_are_refused():
@@ -161,13 +161,15 @@ def test_the_plain_form_goes_through_json(reads):
         (1, "levels", ["cook"]),
         (1, "levels", "ab"),
         (1, "slots", [0, 1]),
-        (1, "slots", [0, 2, 1, 3]),
-        (1, "slots", [0, 0, 1]),
-        (1, "slots", [0, 2, 3]),
-        (1, "slots", [-1, -1, -1]),
-        (1, "slots", [0, 1, MOST_LEVELS]),
-        (1, "slots", [0, 1.0, 2]),
-        (1, "slots", [False, True, 2]),
+        (1, "slots", [0, 1, 2]),
+        (1, "slots", [0, 1, 2, -1, 3]),
+        (1, "slots", [0, 0, -1, 1]),
+        (1, "slots", [0, 1, 2, 3]),
+        (1, "slots", [0, 2, -1, 3]),
+        (1, "slots", [-1, -1, -1, -1]),
+        (1, "slots", [0, 1, -1, MOST_LEVELS]),
+        (1, "slots", [0, 1.0, -1, 2]),
+        (1, "slots", [False, True, -1, 2]),
         (1, "shared", 1),
         (2, "fill", None),
     ],

@@ -101,7 +101,7 @@ def test_later_tables_get_the_codes_of_the_first(tmp_path_factory, first, later,
     levels = schema[0].levels
     path = tmp_path_factory.mktemp("later") / "later.csv"
     path.write_text("extra,x\n" + "".join(f"2020-01-01,{value}\n" for value in later))
-    expected = [levels.index(value) if value in levels else np.nan for value in later]
+    expected = [levels.index(value) if value in levels else len(levels) for value in later]  # a new level
     table, unknown = read(path, schema=schema).require_same_columns(schema)
     np.testing.assert_array_equal(table.column("x").data, expected)
     assert unknown == ({"x": sorted(set(later) - set(levels))} if set(later) - set(levels) else {})
@@ -158,7 +158,7 @@ def test_refusals_of_later_tables(tmp_path):
     with pytest.raises(ValueError, match="column 'a' must hold numbers; got 'one' in row 1"):
         read({"a": [None, "one"], "b": ["x", "y"]}).require_same_columns(schema)
     (tmp_path / "t.csv").write_text("a,b\n1,x\none,y\n")
-    with pytest.raises(ValueError, match="Row #3: CSV conversion error to double: invalid value 'one'"):
+    with pytest.raises(ValueError, match="column 'a' must hold numbers; got 'one' in row 1"):
         list(chunks(tmp_path / "t.csv", 10, schema))
     (tmp_path / "u.csv").write_text("a,c\n1,x\n")
     for call in (lambda path: list(chunks(path, 10, schema)), lambda path: read(path, schema=schema)):
@@ -220,6 +220,7 @@ def test_a_quote_within_a_name_is_a_character(tmp_path):
     assert read(tmp_path / "t.csv", schema=table.schema).n_rows == 2
 
 
+@pytest.mark.long  # a ratio of times
 def test_time_grows_with_the_columns_and_not_with_their_square(tmp_path):
     """Twelve times the columns; a square would take 144 times as long. The longer first line is over 1 MiB."""
 
@@ -241,7 +242,7 @@ def test_arrow_types_without_a_reading_are_refused_by_name():
     with pytest.raises(ValueError, match="column 'a' holds bytes"):
         read(pa.table({"a": fixed}))
     lists = pa.DictionaryArray.from_arrays(pa.array([0, 0]), pa.array([[1]]))
-    with pytest.raises(ValueError, match=r"column 'a' holds dictionary<values=list.*cannot be read"):
+    with pytest.raises(ValueError, match="column 'a' holds list<item: int64>; give each value"):
         read(pa.table({"a": lists}))
 
 

@@ -349,7 +349,7 @@ class TestCertificate:
         assert found["D51/1"].params["center"] == pytest.approx(model.score(X[:60]) / words, abs=1e-3)
         assert ("D51/2" in found) == (how == "batch")
         losses = -model.score_samples(X[60:])
-        assert all(losses.mean() <= found[code].value < 100 for code in ("P03/1", "P04/1", "P05/1"))
+        assert losses.mean() <= found["P05/1"].value < 100
 
     def test_estimated_priors(self):
         """One weight for each topic: it holds, and with another weight it does not."""

@@ -1,6 +1,5 @@
 """Bagging and random subspaces: votes by hand, scikit-learn, out-of-bag rows and their uses, time, refusals."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 from sklearn import ensemble as peer
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
@@ -266,16 +267,28 @@ class TestCertificate:
         assert report.holds, report.reason
         errors = next(one for one in found.claims if one.params.get("set") == "holdout" and one.template == "D02/1")
         assert errors.params["low"] <= np.sum(model.predict(X[90:]) != Y[90:]) <= errors.value
-        risk = found.find("P41")
+        risk = found.find("selective.fixed")
         decided = ~model.rejected(X[90:])
         assert risk.value >= np.mean(model.predict(X[90:])[decided] != Y[90:][decided])
 
-    def test_forged_selective_risks_are_rejected(self):
+    def test_a_share_fixed_in_advance_has_a_clopper_pearson_limit(self):
+        model = VotingClassifier(MEMBERS, rule="majority").fit(X[:90], Y[:90])
+        found = model.certify(X[:90], Y[:90], holdout=(X[90:], Y[90:]))
+        assert "P41/1" not in {one.template for one in found.claims}
+        one = found.find("P41/2")
+        wrong, decided = one.params["wrong"], one.params["decided"]
+        assert one.value == pytest.approx(beta.ppf(1 - float(one.delta), wrong + 1, decided - wrong), abs=1e-8)
+        asked = model.certify(X[:90], Y[:90], holdout=(X[90:], Y[90:]), scores=True)
+        assert asked.find("P41/2").value < asked.find("P41/1").value
+
+    @pytest.mark.parametrize("template", ["P41/1", "P41/2"])
+    def test_forged_selective_risks_are_rejected(self, template):
         model = VotingClassifier(MEMBERS, rule="majority").fit(X[:90], Y[:90])
         given = {"holdout": (X[90:], Y[90:])}
-        found = model.certify(X[:90], Y[:90], **given)
-        at = next(i for i, one in enumerate(found.claims) if one.template == "P41/1")
+        found = model.certify(X[:90], Y[:90], **given, scores=True)
+        at = next(i for i, one in enumerate(found.claims) if one.template == template)
         risk = found.claims[at]
+        assert assay.verify(found, model, X[:90], Y[:90], **given).holds
         forged = [
             replace(risk, value=risk.value * 0.9),
             replace(risk, params={**risk.params, "wrong": 0}),

@@ -3,7 +3,6 @@
 import numpy as np
 
 import assay
-from assay.checker.verify import verify
 
 DELTA = 0.05
 
@@ -29,5 +28,4 @@ def learnt(table, **more):
 
 
 def judged(study):
-    raw, y = study.model.encoding.raw(study.table)[0], study.model.labels(study.table)
-    return verify(study.certificate, study.model, raw, y)
+    return assay.verify(study.certificate, study.model, study.raw)

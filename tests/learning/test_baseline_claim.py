@@ -1,17 +1,18 @@
 """P61: the chosen classifier against the commonest class of the training rows."""
 
 from dataclasses import replace
-from itertools import combinations
+from decimal import Decimal
+from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy.stats import multinomial
+from scipy.stats import binom, multinomial
 
 from assay import verify
 from assay.guarantees.ledger import CertifyOptions
 from assay.guarantees.seal import issue
 from assay.linear_model import LogisticRegression
-from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_upper
+from assay.theory.concentration import betting_upper, clopper_pearson_lower, clopper_pearson_upper
 
 
 def world(seed, n=160, share=0.3, signal=1.5):
@@ -22,8 +23,6 @@ def world(seed, n=160, share=0.3, signal=1.5):
 
 
 def certified(seed, delta=0.05, **more):
-    from decimal import Decimal
-
     X, y = world(seed, **more)
     half = len(y) // 2
     model = LogisticRegression(C=1.0).fit(X[:half], y[:half])
@@ -32,8 +31,11 @@ def certified(seed, delta=0.05, **more):
 
 
 def judged(certificate, model, X, y):
-    verdicts = verify(certificate, model, X, y).verdicts
-    return next(one for one in verdicts if one.claim == "holdout.baseline").status
+    return status(certificate, model, X, y, "holdout.baseline")
+
+
+def status(certificate, model, X, y, name):
+    return next(one for one in verify(certificate, model, X, y).verdicts if one.claim == name).status
 
 
 def test_a_good_model_is_proved_to_beat_the_baseline_and_a_bad_one_is_not():
@@ -54,7 +56,7 @@ def test_the_main_bound_keeps_nine_tenths():
 
 @pytest.mark.parametrize(
     "change",
-    [{"label": 1}, {"alone": 0}, {"other_alone": 299}, {"high": 0.0}, {"low": 0.4}, {"rows": 5}, {"more": 1}],
+    [{"label": 1}, {"alone": 0}, {"other_alone": 299}, {"rows": 5}, {"more": 1}],
     ids=lambda change: next(iter(change)),
 )
 def test_forged_numbers_are_rejected(change):
@@ -83,24 +85,102 @@ def test_it_fails_no_more_often_than_its_delta():
 
 @pytest.mark.parametrize("delta", [0.05, 0.3])
 def test_the_limits_fail_rarely_by_enumeration(delta):
-    """All outcomes of 12 rows: this model alone wrong, that answer alone wrong, or neither; every share on a grid."""
-    m = 12
-    counts = [(a, b) for a in range(m + 1) for b in range(m + 1 - a)]
-    limit = {
-        (a, b): clopper_pearson_upper(a, m, delta / 2) - clopper_pearson_lower(b, m, delta / 2) for a, b in counts
-    }
+    """All outcomes of 7 rows in order: this model alone wrong, that answer alone, or neither; shares on a grid."""
+    outcomes = np.array(list(product([0.0, 0.5, 1.0], repeat=7)))
+    limits = 2 * np.array([betting_upper(one, delta) for one in outcomes]) - 1
+    alone, other = np.sum(outcomes == 1, axis=1), np.sum(outcomes == 0, axis=1)
     for p, both in combinations(range(1, 10), 2):
         q = both - p
-        law = multinomial(m, np.array([p, q, 10 - p - q]) / 10)
-        failed = sum(law.pmf([a, b, m - a - b]) for a, b in counts if limit[a, b] < (p - q) / 10 - 1e-12)
-        assert failed <= delta
+        chance = (p / 10) ** alone * (q / 10) ** other * (1 - both / 10) ** (7 - alone - other)
+        assert chance[limits < (p - q) / 10 - 1e-12].sum() <= delta
 
 
-def test_limits_that_are_no_shares_prove_nothing():
+def changed(certificate, template, **changes):
+    claims = [replace(one, **changes) if one.template == template else one for one in certificate.claims]
+    return replace(certificate, claims=tuple(claims))
+
+
+def test_the_sign_test_proves_that_a_model_is_better_where_bets_do_not():
+    """39 rows against 14 of 250, at half of a tenth of .05: certificates of those that there are."""
+    assert binom.cdf(14, 53, 0.5) <= 0.05 * 0.1 / 2
+    only = 0
+    for seed in range(40):
+        model, certificate, X, y = certified(seed, n=240, signal=1.3)
+        found = {one.template: one for one in certificate.claims}
+        if "P61/2" in found and found["P61/1"].direction == "upper":
+            only += 1
+            claim = found["P61/2"]
+            assert claim.statement.startswith("On new data it errs less often than always answering")
+            counts = claim.params["alone"], claim.params["alone"] + claim.params["other_alone"]
+            assert binom.cdf(*counts, 0.5) <= float(claim.delta)
+            assert status(certificate, model, X, y, "holdout.better") == "PROVED-GIVEN"
+    assert only >= 3
+
+
+def test_both_statements_share_a_tenth_of_delta():
+    _, certificate, *_ = certified(0, n=600, signal=3.0)
+    deltas = [Decimal(certificate.find(code).delta) for code in ("P61/1", "P61/2")]
+    assert deltas[0] == deltas[1]
+    assert sum(deltas) <= Decimal("0.005")
+    _, certificate, *_ = certified(0, signal=0.0)  # what is not proved is paid for all the same
+    assert "P61/2" in dict(certificate.unreported)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"label": 1}, {"alone": 0}, {"other_alone": 299}, {"rows": 5}, {"more": 1}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_forged_sign_test_is_rejected(change):
     model, certificate, X, y = certified(0, n=600, signal=2.0)
-    for change in ({"low": 1.5}, {"low": 1.0}, {"low": 3.0, "other_alone": 0}, {"high": -0.1}, {"high": float("nan")}):
-        claims = [
-            replace(one, params={**one.params, **change}) if one.template == "P61/1" else one
-            for one in certificate.claims
-        ]
-        assert judged(replace(certificate, claims=tuple(claims)), model, X, y) != "PROVED-GIVEN", change
+    claim = certificate.find("P61/2")
+    assert verify(certificate, model, X, y).holds
+    for forged in (
+        {"params": {**claim.params, **change}},
+        {"value": claim.value - 1e-6},
+        {"value": 0.6},
+        {"value": 0.0},
+        {"direction": "lower"},
+        {"delta": str(Decimal(claim.delta) / 2)},
+        {"assumptions": ()},
+    ):
+        assert not verify(changed(certificate, "P61/2", **forged), model, X, y).holds, forged
+
+
+def test_the_sign_test_fails_rarely_by_enumeration():
+    """All numbers of rows of 12 wrong for one alone; the other model is at least as good: nothing may be proved."""
+    m, delta = 12, 0.05
+    for p, q in [(0.1, 0.1), (0.3, 0.3), (0.45, 0.45), (0.3, 0.2), (0.8, 0.1)]:
+        chance = 0.0
+        for a in range(m + 1):
+            for b in range(m + 1 - a):
+                if b > a and clopper_pearson_upper(a, a + b, delta) <= 0.5:
+                    chance += multinomial.pmf([a, b, m - a - b], m, [p, q, 1 - (p + q)])
+        assert 0 <= chance <= delta
+    # and the share itself: no limit lies below it more often than delta
+    for p, q in [(0.1, 0.3), (0.2, 0.25), (0.05, 0.6)]:
+        chance = 0.0
+        for a in range(m + 1):
+            for b in range(m + 1 - a):
+                if a + b and clopper_pearson_upper(a, a + b, delta) < p / (p + q):
+                    chance += multinomial.pmf([a, b, m - a - b], m, [p, q, 1 - (p + q)])
+        assert chance <= delta
+
+
+def test_it_is_seldom_said_to_be_better_where_it_is_not():
+    """No signal: whatever was fitted is at most as good as the commonest class; delta is large."""
+    said = sum("P61/2" in {one.template for one in certified(seed, 0.5, signal=0.0, share=0.45)[1].claims}
+               for seed in range(150))  # fmt: skip
+    assert said <= 150 * 0.025 + 3 * np.sqrt(150 * 0.025)
+
+
+def test_more_is_proved_than_by_two_limits():
+    """What the difference of two Clopper-Pearson limits, each at half of delta, would be."""
+    _, certificate, _, _ = certified(0, n=600, signal=2.0)
+    claim = certificate.find("P61")
+    half, m = float(claim.delta) / 2, claim.params["rows"]
+    two = clopper_pearson_lower(claim.params["other_alone"], m, half) - clopper_pearson_upper(
+        claim.params["alone"], m, half
+    )
+    assert claim.direction == "lower"
+    assert claim.value > two

@@ -1,11 +1,14 @@
 """F1 and the error rate with every class counted alike: thresholds chosen for them, and bounds at the chosen one."""
 
+import itertools
+import math
 from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 from sklearn.metrics import balanced_accuracy_score, f1_score
 
 import assay
@@ -14,6 +17,7 @@ from assay.guarantees.ledger import CertifyOptions
 from assay.guarantees.seal import issue
 from assay.imbalance import ThresholdClassifier
 from assay.linear_model import LogisticRegression
+from assay.theory.holdout import balanced_upper
 
 
 def rare(seed, n=400, share=0.1, classes=2):
@@ -62,15 +66,62 @@ def test_f1_by_hand(classes):
     assert status(certificate, model, X, y, "holdout.f1") == "PROVED-GIVEN"
 
 
+def kl(p, q):
+    return float(stats.entropy([p, 1 - p], [q, 1 - q]))
+
+
+def test_balanced_by_limits_where_one_class_is_rare():
+    """By the numbers of rows alone: few rows of one class waste most of the others."""
+    model, certificate, X, y = certified(4, "balanced", n=1200, share=0.02)
+    claim, half = certificate.find("P64"), 600
+    guess, truth = model.predict(X[half:]), y[half:]
+    own = [truth == k for k in range(2)]
+    at = float(claim.delta) / 2
+    limits = [upper(int(np.sum(guess[one] != k)), int(one.sum()), at) for k, one in enumerate(own)]
+    assert claim.value == pytest.approx(np.mean(limits), abs=1e-7)
+    assert status(certificate, model, X, y, "holdout.balanced") == "PROVED-GIVEN"
+
+
+@pytest.mark.parametrize("rows", [(2, 2), (3, 5), (2, 3, 4)])
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_balanced_fails_rarely_by_enumeration(rows, delta):
+    """All numbers of errors in each class, error rates on a grid: the exact probability that the bound is too small."""
+    counts = list(itertools.product(*(range(m + 1) for m in rows)))
+    bounds = np.array([balanced_upper(one, rows, delta) for one in counts])
+    for rates in itertools.product(np.linspace(0.05, 0.95, 7), repeat=len(rows)):
+        chance = np.prod([stats.binom.pmf(np.array(counts)[:, k], m, rates[k]) for k, m in enumerate(rows)], axis=0)
+        assert chance[bounds < np.mean(rates) - 1e-12].sum() <= delta
+
+
+def test_other_classes_are_one_class_more():
+    rng = np.random.default_rng(5)
+    X, y = rare(5, n=800, share=0.4)
+    y[400:][rng.random(400) < 0.1] = 7
+    model = LogisticRegression().fit(X[:400], y[:400])
+    cut = model._cut(X, y, None, np.arange(400, 800))
+    found = issue(model, cut, delta=Decimal("0.05"), asked=CertifyOptions(metric="balanced"))
+    claim = found.find("P64")
+    assert claim.params["others"] == int(np.sum(y == 7))
+    assert claim.value > 1 / 3
+    assert "as one more" in claim.statement
+    assert status(found, model, X, y, "holdout.balanced") == "PROVED-GIVEN"
+    for others in (0, claim.params["others"] - 1):
+        forged = replace(claim, params={**claim.params, "others": others})
+        claims = tuple(forged if one is claim else one for one in found.claims)
+        assert status(replace(found, claims=claims), model, X, y, "holdout.balanced") == "REJECTED"
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_balanced_by_hand(classes):
     model, certificate, X, y = certified(1, "balanced", classes=classes, n=900, share=0.3)
     claim, half = certificate.find("P64"), 450
     guess, truth = model.predict(X[half:]), y[half:]
     own = [truth == k for k in range(classes)]
-    at = float(claim.delta) / classes
-    limits = [upper(int(np.sum(guess[one] != k)), int(one.sum()), at) for k, one in enumerate(own)]
-    assert claim.value == pytest.approx(np.mean(limits), abs=1e-7)
+    seen = np.mean([np.mean(guess[one] != k) for k, one in enumerate(own)])
+    rows = classes * min(int(one.sum()) for one in own)
+    paid = math.log(1 / float(claim.delta)) / rows
+    assert claim.value == pytest.approx(brentq(lambda q: kl(seen, q) - paid, seen, 1 - 1e-12), abs=1e-7)
+    assert not claim.witness
     assert claim.value > 1 - balanced_accuracy_score(truth, guess)
     assert status(certificate, model, X, y, "holdout.balanced") == "PROVED-GIVEN"
 
@@ -79,17 +130,26 @@ def test_balanced_by_hand(classes):
 @pytest.mark.parametrize("factor", [0.9, 1.1])
 def test_the_constants_are_noticed(metric, code, factor):
     model, certificate, X, y = certified(2, metric, n=900, classes=3)
+    if metric == "balanced":
+        _shares_of_delta_are_noticed(model, certificate, X, y, factor)
+        return
     claim = certificate.find(code)
     guess, truth = model.predict(X[450:]), y[450:]
     at, limits = float(claim.delta) / 3 * factor, claim.witness["limits"].copy()
-    if metric == "f1":
-        limits[0] = lower(np.sum((guess == 0) & (truth == 0)), np.sum((guess == 0) | (truth == 0)), at) - 1e-12
-        value = float(np.mean(2 * limits / (1 + limits))) - 1e-9
-    else:
-        limits[0] = upper(int(np.sum(guess[truth == 0] != 0)), int(np.sum(truth == 0)), at) + 1e-12
-        value = float(np.mean(limits)) + 1e-9
+    limits[0] = lower(np.sum((guess == 0) & (truth == 0)), np.sum((guess == 0) | (truth == 0)), at) - 1e-12
+    value = float(np.mean(2 * limits / (1 + limits))) - 1e-9
     moved = replace(claim, witness={"limits": limits}, value=value)
     claims = [moved if one is claim else one for one in certificate.claims]
+    found = status(replace(certificate, claims=tuple(claims)), model, X, y, claim.kind)
+    assert found == ("PROVED-GIVEN" if factor < 1 else "REJECTED")
+
+
+def _shares_of_delta_are_noticed(model, certificate, X, y, factor):
+    claim = certificate.find("P64")
+    guess, truth = model.predict(X[450:]), y[450:]
+    errors = [int(np.sum(guess[truth == k] != k)) for k in range(3)]
+    value = balanced_upper(errors, np.bincount(truth).tolist(), float(claim.delta) * factor)
+    claims = [replace(claim, value=value + 1e-9) if one is claim else one for one in certificate.claims]
     found = status(replace(certificate, claims=tuple(claims)), model, X, y, claim.kind)
     assert found == ("PROVED-GIVEN" if factor < 1 else "REJECTED")
 
@@ -99,7 +159,7 @@ def test_forgeries_are_rejected(metric, code):
     model, certificate, X, y = certified(3, metric, 0 if metric == "f1" else None, n=900, share=0.3)
     claim = certificate.find(code)
     better = 1.001 if metric == "f1" else 0.999
-    limits = claim.witness["limits"]
+    limits = claim.witness.get("limits", np.array([0.1, 0.1]))
     for change in (
         {"value": claim.value * better},
         {"witness": {"limits": limits * better}, "value": claim.value * better},
@@ -173,8 +233,8 @@ def test_few_rows_of_a_class_and_many_classes():
 def test_a_study_moves_the_threshold_and_bounds_the_metric(metric, learner):
     X, y = rare(9, n=900)
     table = {"x": X[:, 0], "z": np.random.default_rng(0).normal(size=900), "y": np.where(y, "yes", "no")}
-    study = assay.learn(table, "y", metric=metric, learners=[learner], trials=1, workers=0)
-    plain = assay.learn(table, "y", learners=[learner], trials=1, workers=0)
+    study = assay.learn(table, "y", metric=metric, learners=[learner], trials=1, workers=0, seed=1)
+    plain = assay.learn(table, "y", learners=[learner], trials=1, workers=0, seed=1)
     assert type(study.model.learner).__name__ == "ThresholdClassifier"
     X, y = rare(10, n=5000)
     rows = {"x": X[:, 0], "z": np.random.default_rng(1).normal(size=5000)}
@@ -184,8 +244,7 @@ def test_a_study_moves_the_threshold_and_bounds_the_metric(metric, learner):
     claim = study.certificate.find("P63" if metric == "f1" else "P64")
     assert (claim.value < own) if metric == "f1" else (claim.value > 1 - own)
     assert ("its F1 of yes is at least" if metric == "f1" else "every class counted alike is at most") in study.why
-    raw = study.model.encoding.raw(study.table)[0]
-    assert verify(study.certificate, study.model, raw, study.model.labels(study.table)).holds
+    assert assay.verify(study.certificate, study.model, study.raw).holds
 
 
 def test_f1_is_of_the_class_that_is_rare_among_the_training_rows():

@@ -1,5 +1,7 @@
 """The first certified answer: told early, of training rows alone, and no candidate."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,22 @@ def test_columns_that_say_nothing_in_its_own_rows_do_not_end_the_study(monkeypat
     columns["x"] = np.zeros(400)
     columns["x"][judge] = np.arange(len(judge))
     assert assay.learn(columns, "y", **ask).model.predict({"x": [0.0]}).shape == (1,)
+
+
+def test_up_to_what_errors_count_is_told_by_the_rows_that_it_fits(monkeypatch):
+    problems, jobs, begin = [], [], first.begin
+    pool = SimpleNamespace(start=lambda job, done: jobs.append(job))
+
+    def begun(problem, metric, _, *rest):
+        problems.append(problem)
+        begin(problem, metric, pool, *rest)
+
+    monkeypatch.setattr(first, "begin", begun)
+    rng = np.random.default_rng(4)
+    columns = {"a": rng.normal(size=200), "b": rng.normal(size=200)}
+    columns["y"] = columns["a"] + rng.normal(size=200)
+    ask = {"exclude": ["MLPRegressor"], "trials": 1, "workers": 0}
+    assay.learn(columns, "y", **ask)
+    columns["y"][first._parts(problems[0])[1][0]] = 1e6  # a row that judges
+    assay.learn(columns, "y", **ask)
+    assert jobs[0].asked.clip == jobs[1].asked.clip < 10

@@ -9,7 +9,6 @@ import pytest
 
 import assay
 from assay.fitlog import Interrupts
-from assay.guarantees.seal import RepeatedUseWarning
 from assay.learning.events import Note
 from assay.linear_model import LogisticRegression, Perceptron
 
@@ -55,8 +54,7 @@ def test_who_stops_waits_for_one_certificate(monkeypatch):
     assert "finalist" in level
     fit = Perceptron.fit
     monkeypatch.setattr(Perceptron, "fit", lambda self, *words: stop.append(True) or fit(self, *words))
-    with pytest.warns(RepeatedUseWarning):
-        statuses = [one.status for one in assay.learn(table, "y", **given).candidates]
+    statuses = [one.status for one in assay.learn(table, "y", **given).candidates]
     assert statuses.count("chosen") == 1
     assert "finalist" not in statuses
 
@@ -94,8 +92,7 @@ def test_a_study_by_folds_gives_the_folds_that_are_left_the_first_learners(monke
     assert len(found.folds) == 3
     notes = [one.text for one in told if isinstance(one, Note) and one.passing]
     assert notes == [f"Fold {k} of 3: a model is chosen and fitted without it." for k in (1, 2, 3)]
-    raw = found.model.encoding.raw(found.table)[0]
-    assert assay.verify(found.certificate, found.model, raw, found.model.labels(found.table)).holds
+    assert assay.verify(found.certificate, found.model, found.raw).holds
 
 
 def test_who_stops_a_study_by_folds_twice_or_before_its_first_model_quits(monkeypatch):

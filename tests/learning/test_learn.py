@@ -6,6 +6,7 @@ import pytest
 import assay
 from assay.data import read
 from assay.ensemble import RandomForestClassifier
+from assay.guarantees.draws import HOLDOUT, permutation
 from assay.linear_model import LinearRegression, LogisticRegression, Perceptron, Ridge
 from assay.tree import DecisionTreeClassifier
 
@@ -23,8 +24,7 @@ def columns():
 
 
 def holds(found, table):
-    model = found.model
-    return assay.verify(found.certificate, model, model.encoding.raw(table)[0], model.labels(table)).holds
+    return assay.verify(found.certificate, found.model, table).holds
 
 
 def learn(table, target, **more):
@@ -180,18 +180,19 @@ def test_a_stop_that_is_asked_for_before_there_is_a_result_waits_for_one(columns
     assert found.certificate is not None
 
 
-
-def test_classes_that_no_training_row_has_are_left_out_with_a_sentence(columns):
-    held = np.sort(np.random.default_rng(0).permutation(240)[:60])
+def test_hold_out_rows_of_classes_that_no_training_row_has_are_errors(columns):
+    held = np.sort(permutation(240, 0, HOLDOUT)[:60])
     y = columns["y"].astype(object).copy()
     y[held[0]] = "never seen"
     table = {"size": columns["size"], "y": y.tolist()}
     found = learn(table, "y", learners=["LogisticRegression"])
-    own = read(table).take(found.model.own_rows(read(table)))
-    assert holds(found, own)
+    assert holds(found, table)
     assert found.model.classes_.tolist() == ["no", "yes"]
-    assert any("never seen" in note for note in found.notes)
-    assert found.rows == (180, 59)
+    assert any("1 of 60 hold-out rows have a class that no training row has (never seen)" in one for one in found.notes)
+    assert found.rows == (180, 60)
+    told = found.model.predict(table)[held]
+    assert found.chosen.holdout_error == np.mean(told != y[held])
+    assert found.certificate["holdout.binomial"].params["errors"] == np.sum(told != y[held])
 
 
 def test_a_worthless_model_is_said_to_be_worthless():
@@ -221,7 +222,7 @@ def test_a_cost_matrix_moves_the_decisions(columns):
 def test_groups_stay_together_and_the_newest_rows_are_held_out(columns):
     table = {"size": columns["size"], "who": np.repeat(np.arange(24.0), 10), "y": columns["y"]}
     found = learn(table, "y", group="who", learners=["LogisticRegression"])
-    split, who = found.certificate.split, found.table.column("who").data
+    split, who = found.certificate.split, table["who"]
     assert not set(who[split["train"]]) & set(who[split["holdout"]])
     assert "who" not in [column.name for column in found.model.columns]
     bounds = [claim.template for claim in found.certificate.claims if not claim.is_fact]
@@ -229,7 +230,7 @@ def test_groups_stay_together_and_the_newest_rows_are_held_out(columns):
     assert found.chosen.bound == found.certificate.find("P66").value
     assert found.model.memory is None
     assert "In new groups like these" in found.why
-    assert holds(found, found.table)
+    assert holds(found, table)
     found = learn(table, "y", time_column="who", learners=["LogisticRegression"])
     assert who[found.certificate.split["holdout"]].min() > who[found.certificate.split["train"]].max()
 

@@ -167,4 +167,4 @@ def test_a_memory_that_is_not_that_of_the_rows_fails_verification(files, lie, tm
     certificate = replace(found.certificate, model=reference)
     assay.save(model, tmp_path / "m.assay", certificate)
     result = run("verify", tmp_path / "m.assay", files / "label.csv", code=1)
-    assert "what the model remembers of its rows is not what they give" in " ".join(result.stdout.split())
+    assert "that the model remembers are not what its rows give" in " ".join(result.stdout.split())

@@ -117,10 +117,10 @@ def test_a_fit_timed_on_a_small_part_is_shared_by_all_threads_where_it_grows_wit
 def test_a_certificate_asks_for_no_more_answers_than_time_is_reserved_for(monkeypatch):
     """Of the learners that are fitted in no time and slow to answer: neighbours are looked for at each answer, among
     rows that are more than those of the fold."""
-    from assay.neighbors import KNeighborsClassifier, _base, _claims, _search
+    from assay.neighbors import KNeighborsClassifier, _base, _k_neighbors, _search
 
     asked, made, look = [], [], _search.nearest
-    for module in (_base, _claims):
+    for module in (_base, _k_neighbors):
         monkeypatch.setattr(module, "nearest", lambda engine, Q, *more: asked.append(len(Q)) or look(engine, Q, *more))
     run = Search.run
 
@@ -141,12 +141,10 @@ def test_a_certificate_asks_for_no_more_answers_than_time_is_reserved_for(monkey
 
 def test_the_scores_of_pairs_of_classes_are_computed_once_for_a_certificate(monkeypatch):
     """An SVC of 26 classes was asked for all its scores again for each claim about each of 325 pairs."""
-    from assay.svm import _facts
+    from assay.svm import _claims
 
-    asked, made, scores = [], [], _facts._scores
-    monkeypatch.setattr(
-        _facts, "_scores", lambda machine, block: asked.append(len(block.X)) or scores(machine, block)
-    )
+    asked, made, scores = [], [], _claims._scores
+    monkeypatch.setattr(_claims, "_scores", lambda machine, block: asked.append(len(block.X)) or scores(machine, block))
     table = assay.datasets.load("iris")
     study = assay.learn(table, "species", learners=["SVC"], trials=1, workers=0)
     made = [one.template for one in study.certificate.claims]

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 import assay
 from assay.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
-from assay.linear_model._packed_rows import packed
+from assay.linear_model._base import packed
 from assay.losses import log_loss, named
 from assay.optim.descent import RULES, Rule, Schedule, Stop, descend
 from tests.linear_model.descent_rows import rows_of
@@ -23,7 +23,7 @@ quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarnin
 @pytest.mark.mission("OPT-03")
 @pytest.mark.parametrize("name", RULES)
 def test_compiled_epochs_are_the_interface_in_python(name):
-    from assay.linear_model._sgd_loop import Objective, Rates, UpdateRule, batch_epoch
+    from assay.linear_model._sgd_loops import Objective, Rates, UpdateRule, batch_epoch
 
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(57, 4)), rng.choice([-1.0, 1.0], size=57)

@@ -13,12 +13,11 @@ MODULES = (
     "linear_model._elastic_net",
     "linear_model._formulas",
     "linear_model._glm",
-    "linear_model._perceptron_trace",
+    "linear_model._perceptron",
     "optim.constrained",
     "optim.descent",
     "optim.search",
-    "preprocessing._augment",
-    "preprocessing._polynomial",
+    "preprocessing._transforms",
 )
 
 

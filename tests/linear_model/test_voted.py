@@ -85,7 +85,8 @@ def test_the_pass_and_the_vote_are_those_of_rational_arithmetic(classes, whole, 
     rows = model._known_rows(new, draw(9, classes=classes, whole=whole)[1])
     low, high = evidence(model, rows, Decided).count_errors(rows)
     assert low <= wrong <= high
-    assert low == high or whole
+    tied = int(np.sum(others[:, -1] == others[:, -2]))  # the rule is the first class, which is not claimed
+    assert high - low <= tied or whole
 
 
 @given(seed=st.integers(0, 50))

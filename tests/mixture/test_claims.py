@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
@@ -192,11 +193,12 @@ def weights_are_true(model, claim, X):
     if not is_mixture(model):
         return False
     parts = joint_of(model, X) - np.log(model.weights_ / model.weights_.sum())
-    weights = np.full(len(model.weights_), 1 / len(model.weights_))
-    for _ in range(3000):
-        joint = parts + np.log(weights)
-        weights = np.exp(joint - logsumexp(joint, axis=1)[:, None]).mean(axis=0)
-    best = logsumexp(parts + np.log(weights), axis=1).mean()
+    first, second = parts.T  # two components: concave in the share of the first
+
+    def loss(share):
+        return -np.logaddexp(first + np.log(share), second + np.log1p(-share)).mean()
+
+    best = -minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-12}).fun
     return best - logsumexp(joint_of(model, X), axis=1).mean() <= claim.value + 1e-10
 
 
@@ -221,9 +223,7 @@ def way_is_true(model, claim, X):
         factors = np.array(
             [np.linalg.inv(np.linalg.cholesky(one + claim.params["reg_covar"] * np.eye(X.shape[1]))).T for one in S]
         )
-        at = forge.Forged(
-            family=at.family, weights_=mass / len(X), means_=means, precisions_cholesky_=np.triu(factors)
-        )
+        at = forge.Forged(family=at.family, weights_=mass / len(X), means_=means, precisions_cholesky_=np.triu(factors))
     history.append(logsumexp(joint_of(at, X), axis=1).mean())
     near = all(
         np.linalg.norm(U.T @ (a - b)) <= claim.params["distance"] * 1.001
@@ -356,16 +356,15 @@ def test_bounds_of_the_log_loss_are_checked(make):
     report = assay.verify(certificate, model, X, holdout=(H, None))
     assert report.holds, report.reason
     seen = np.clip(-model.score_samples(H), -2.0, 12.0).mean() + 2.0
-    for template in ("P03/1", "P04/1", "P05/1"):
-        claim = certificate.find(template)
-        assert seen < claim.value < 14.0
-        assert "-ln p(x)" in claim.statement
-        for change in ({"value": claim.value * 0.98}, {"params": {**claim.params, "low": -3.0}}, {"delta": "0.0001"}):
-            claims = tuple(replace(one, **change) if one is claim else one for one in certificate.claims)
-            assert not assay.verify(replace(certificate, claims=claims), model, X, holdout=(H, None)).holds, change
-        other = {**claim.params, "loss": "absolute"}
-        claims = tuple(replace(one, params=other) if one is claim else one for one in certificate.claims)
-        assert not assay.verify(replace(certificate, claims=claims), model, X, holdout=(H, None)).holds
+    claim = certificate.find("P05")
+    assert seen < claim.value < 14.0
+    assert "-ln p(x)" in claim.statement
+    for change in ({"value": claim.value * 0.98}, {"params": {**claim.params, "low": -3.0}}, {"delta": "0.0001"}):
+        claims = tuple(replace(one, **change) if one is claim else one for one in certificate.claims)
+        assert not assay.verify(replace(certificate, claims=claims), model, X, holdout=(H, None)).holds, change
+    other = {**claim.params, "loss": "absolute"}
+    claims = tuple(replace(one, params=other) if one is claim else one for one in certificate.claims)
+    assert not assay.verify(replace(certificate, claims=claims), model, X, holdout=(H, None)).holds
 
 
 def test_the_promise_about_new_log_losses_is_kept_and_the_control_is_caught():

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from assay.discriminant_analysis import QuadraticDiscriminantAnalysis
 from assay.mixture import GaussianDensity, GaussianMixture, GaussianMixtureClassifier, HistogramDensity
 from assay.mixture._components import GaussianProblem
-from assay.mixture._gaussian_density import GapProblem
+from assay.mixture._gaussian_mixture import GapProblem
 from assay.optim.em import em
 from assay.scan import rows
 

@@ -6,7 +6,7 @@ from sklearn.cluster import KMeans
 
 from assay.mixture import GaussianDensity
 from assay.mixture._components import GaussianProblem
-from assay.mixture._gaussian_density import GapProblem
+from assay.mixture._gaussian_mixture import GapProblem
 from assay.mixture.latent import Coins, KnownVariance, NaiveBayesWithGaps, ThreeCoins
 from assay.optim.em import Expected, LikelihoodFellError, em
 from assay.scan import rows

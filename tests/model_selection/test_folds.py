@@ -9,6 +9,7 @@ from scipy.stats import beta, binom
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import assay
+from assay.checker.draws import drawn_folds
 from assay.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from assay.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from assay.guarantees.evidence import Decided
@@ -90,19 +91,20 @@ def test_forgeries_are_refused():
     model, X, y = fitted()
     certificate = model.certify(X, y)
     claim = certificate.find("P22")
-    fold, limits = claim.witness["fold"], claim.witness["limits"]
+    limits = claim.witness["limits"]
     assert forged(model, X, y, certificate).holds
     assert not forged(model, X, y, certificate, value=claim.value - 1e-7).holds
     assert not forged(model, X, y, certificate, delta="0.01").holds
     assert not forged(model, X, y, certificate, params=claim.params | {"folds": 2}).holds
     lower = limits - 1e-7
-    assert "lies above" in forged(model, X, y, certificate, witness={"fold": fold, "limits": lower}).reason
+    assert "lies above" in forged(model, X, y, certificate, witness={"limits": lower}).reason
     pooled = beta.ppf(0.95, model.fold_errors_.sum() * 100 + 1, 300 - model.fold_errors_.sum() * 100)
     wrong = np.full(3, pooled)  # one binomial count of all rows
-    assert not forged(model, X, y, certificate, value=float(pooled), witness={"fold": fold, "limits": wrong}).holds
-    assert not forged(model, X, y, certificate, witness={"fold": fold[:-1], "limits": limits}).holds
-    assert not forged(model, X, y, certificate, witness={"fold": fold + 1, "limits": limits}).holds
-    assert not forged(model, X, y, certificate, witness={"fold": fold, "limits": limits * np.nan}).holds
+    assert not forged(model, X, y, certificate, value=float(pooled), witness={"limits": wrong}).holds
+    assert not forged(model, X, y, certificate, witness={"fold": model.fold_, "limits": limits}).holds
+    assert not forged(model, X, y, certificate, witness={"limits": limits * np.nan}).holds
+    for seed in (-1, 0.5, None, 2**60):
+        assert not forged(model, X, y, certificate, params=claim.params | {"seed": seed}).holds
 
 
 def test_another_model_or_another_order_of_models_is_refused():
@@ -127,16 +129,14 @@ def test_another_model_or_another_order_of_models_is_refused():
         assert word in assay.verify(sealed, members, X, y).reason
 
 
-def test_folds_moved_to_hide_errors_are_only_refused_if_they_hide_them():
-    """The checker cannot replay the fits; it counts what the folds named in the witness give."""
+def test_nobody_deals_rows_to_the_models_that_get_them_right():
+    """Folds are those of the seed; the checker draws them by itself."""
     model, X, y = fitted()
+    assert np.array_equal(model.fold_, drawn_folds(len(y), 3, model.seed_))
     certificate = model.certify(X, y)
-    claim = certificate.find("P22")
     right = np.array([one.predict(X) == y for one in model.fold_models_])
-    worst = right.argmin(axis=0)  # each row in a fold whose model gets it wrong, if any does
-    assert not forged(
-        model, X, y, certificate, witness={"fold": worst.astype(np.int32), "limits": claim.witness["limits"]}
-    ).holds
+    dealt = {"fold": right.argmax(axis=0).astype(np.int32), "limits": np.full(3, 0.05)}
+    assert not forged(model, X, y, certificate, witness=dealt, value=0.05).holds
 
 
 def lines(rng):
@@ -245,15 +245,14 @@ def folds_case(seed):
     X = rng.standard_normal((60, 2))
     members = [forge.model(rng.standard_normal((1, 2)) + np.array([3.0, 0.0]), 0.1, [0, 1]) for _ in range(3)]
     y = np.where(rng.random(60) < 0.1, X[:, 0] < 0, X[:, 0] > 0).astype(int)
-    fold = rng.permutation(60) % 3
+    fold = drawn_folds(60, 3, seed)
     limits = []
     for k, one in enumerate(members):
         wrong = int(np.sum((X[fold == k] @ one.coef_[0] + 0.1 > 0) != y[fold == k]))
         limits.append(min(1.0, float(beta.ppf(1 - 0.04 / 3, wrong + 1, 20 - wrong)) + 1e-9) if wrong < 20 else 1.0)
     together = forge.Forged(family="folds", members=tuple(members), classes_=np.array([0, 1]))
-    witness = {"fold": fold.astype(np.int32), "limits": np.array(limits)}
-    value = float(np.mean(limits)) * (1 + 1e-12)
-    stated = forge.claim("P22/1", value, delta="0.04", params={"folds": 3, "rows": 60}, witness=witness)
+    value, params = float(np.mean(limits)) * (1 + 1e-12), {"folds": 3, "rows": 60, "seed": seed}
+    stated = forge.claim("P22/1", value, delta="0.04", params=params, witness={"limits": np.array(limits)})
     return forge.Case((stated,), together, X, y).seal()
 
 
@@ -261,10 +260,10 @@ def folds_truth(case):
     if case.claim.template != "P22/1":
         return case.claim.template == "D01/1" and truths.truth(case)
     params, members = case.claim.params, case.model.members
-    fold, limits = case.claim.witness["fold"], [Fraction(float(v)) for v in case.claim.witness["limits"]]
+    limits = [Fraction(float(v)) for v in case.claim.witness["limits"]]
     if (params["folds"], params["rows"]) != (len(members), len(case.X)) or case.claim.direction != "upper":
         return False
-    share = Fraction(case.claim.delta) / len(members)
+    share, fold = Fraction(case.claim.delta) / len(members), drawn_folds(60, len(members), params["seed"])
     for k, (one, limit) in enumerate(zip(members, limits)):
         mine = fold == k
         alone = replace(case, model=one)

@@ -19,9 +19,8 @@ HOME = Path(__file__).parents[2]
     [
         "theory.neighbors",
         "metrics.distance",
-        "neighbors._classifier",
+        "neighbors._k_neighbors",
         "neighbors._lvq",
-        "neighbors._regressor",
         "neighbors._unsupervised",
     ],
 )

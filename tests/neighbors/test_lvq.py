@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import assay
 from assay.neighbors import LearningVectorQuantization
-from assay.neighbors._lvq_loop import lvq_pass
+from assay.neighbors._loops import lvq_pass
 
 
 def blobs(n=300, seed=0):

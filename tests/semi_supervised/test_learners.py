@@ -332,7 +332,6 @@ class TestGraph:
         with pytest.raises(ValueError, match="less than the number of rows"):
             LabelPropagation("knn", n_neighbors=5).fit(np.eye(3), [0, 1, -1])
 
-
     @pytest.mark.parametrize("sparse", [False, True])
     def test_gaussian_weights_are_those_of_scikit_learn(self, sparse):
         X, _, marked = rows(120, classes=3)

@@ -14,7 +14,7 @@ from assay.semi_supervised import VouchedClassifier, labelled_rows
 from assay.semi_supervised._vouched import kept_rows
 from assay.theory.concentration import clopper_pearson_upper
 from assay.tree import DecisionTreeClassifier
-from bench.validity import largest_accepted
+from bench.claims import largest_accepted
 from bench.worlds.vouched import bound, fitted, own_rows, risk
 
 

@@ -118,7 +118,8 @@ def test_a_token_works_once(door: TestClient, settings: Settings) -> None:
     assert door.get("/").status_code == 403
     assert door.get("/open?token=guess").status_code == 403
     first = door.get(f"/open?token={settings.token}", follow_redirects=False)
-    assert first.status_code == 303
+    assert first.status_code == 200
+    assert 'content="0;url=/"' in first.text
     cookie = first.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
@@ -189,6 +190,54 @@ def test_a_small_file_that_unpacks_to_too_much_is_refused(person: Person) -> Non
     parquet.write_table(pa.table({"a": same, "b": same}), packed)
     assert len(packed.getvalue()) < 2**20
     assert "not enough memory" in person.upload(packed.getvalue()).text
+
+
+def test_an_error_tells_no_paths(person: Person, monkeypatch: Any) -> None:
+    from assay.studio.workspace import Workspace
+
+    def broken(self: Workspace, *_: Any) -> None:
+        raise FileNotFoundError(f"no file {self.folder}/x\x1b[2J")
+
+    monkeypatch.setattr(Workspace, "add", broken)
+    answer = person.upload(b"a,b\n1,2\n")
+    assert answer.status_code == 500
+    assert "FileNotFoundError" in answer.text
+    assert str(person.workspace.folder) not in answer.text
+
+
+def test_a_table_that_is_gone_is_refused_without_its_path(person: Person) -> None:
+    from pathlib import Path
+
+    from assay.studio.jobs import Refused
+
+    table = person.upload(nasty_table()).url.path
+    entry = person.workspace.tables[table.rsplit("/", 1)[1]]
+    Path(entry.source["file"]).unlink()
+    path = person.post(f"{table}/learn", {"learners": "GaussianNB"}).url.path
+    run = person.workspace.runs[path.rsplit("/", 1)[1]]
+    person.client.portal.call(run.job.done)
+    assert "no file" in run.job.refusal
+    assert str(person.workspace.folder) not in run.job.refusal
+    with pytest.raises(Refused, match=r"there is no file table\.csv") as told:
+        person.client.portal.call(person.workspace._look, entry)
+    assert str(person.workspace.folder) not in str(told.value)
+
+
+def test_what_anybody_may_send_is_small() -> None:
+    settings = Settings(("10.0.0.5",), PORT, password="correct horse battery")
+    here = f"http://10.0.0.5:{PORT}"
+    with TestClient(studio(settings), base_url=here) as client:
+        answer = client.post("/login", content=b"a=1&" * 10_000, headers={"origin": here})
+        assert answer.status_code == 413
+
+
+def test_the_log_shows_codes_and_runs_none() -> None:
+    import logging
+
+    from assay.studio.server import _Shown
+
+    record = logging.LogRecord("uvicorn", logging.ERROR, "", 1, "x\x1b[2J\r%s", ("\x9b",), None)
+    assert _Shown().format(record) == r"x\x1b[2J\r\x9b"
 
 
 def test_names_of_learners_run_nothing(person: Person) -> None:
@@ -302,9 +351,27 @@ def test_another_address_needs_its_password() -> None:
         for _ in range(5):
             assert "not the password" in enter("guess").text
         assert enter(settings.password).status_code == 429
-        client.app._closed_until = 0.0
+        client.app.tries.right("")
         assert enter(settings.password).url.path == "/"
         assert client.get("/login").url.path == "/"  # who is in is not asked again
+
+
+def test_who_guesses_passwords_shuts_nobody_else_out() -> None:
+    settings = Settings(("10.0.0.5",), PORT, password="correct horse battery", patience=120.0)
+    app, here = studio(settings), f"http://10.0.0.5:{PORT}"
+    with TestClient(app, base_url=here, client=("10.0.0.7", 1)) as owner:
+        guesser = TestClient(app, base_url=here, client=("10.0.0.6", 1))
+        found = re.search(r'name="csrf" value="([^"]+)"', owner.get("/login").text)
+        assert found
+        form = {"csrf": found[1], "password": "guess"}
+        for _ in range(5):
+            guesser.post("/login", data=form, headers={"origin": here})
+        answer = guesser.post("/login", data=form, headers={"origin": here})
+        assert answer.status_code == 429
+        assert 0 < int(answer.headers["retry-after"]) <= 60
+        entered = owner.post("/login", data=form | {"password": settings.password}, headers={"origin": here})
+        assert entered.url.path == "/"
+        assert entered.status_code == 200
 
 
 def test_another_address_without_a_password_is_refused(monkeypatch: Any) -> None:
@@ -331,7 +398,6 @@ def test_the_child_ends_with_the_server() -> None:
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     process.communicate(timeout=300)
     assert process.returncode == 0
-
 
 
 def test_who_comes_before_the_server_runs_waits_and_is_not_turned_away() -> None:

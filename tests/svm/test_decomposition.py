@@ -10,8 +10,8 @@ import sklearn.svm as libsvm
 from assay import kernel_model, kernel_ridge, svm
 from assay.kernels import Gaussian
 from assay.kernels._tiles import tiles
-from assay.svm import SVC, SVR, NuSVC, _decomposition, _dual_state, _kernel_rows
-from assay.svm._growing_gram import GrowingGram
+from assay.svm import SVC, SVR, NuSVC, _decomposition
+from assay.svm._decomposition import GrowingGram
 
 GAMMA = 0.3
 
@@ -22,7 +22,7 @@ def small_sets(request, monkeypatch):
     least, most = request.param
     monkeypatch.setattr(_decomposition, "_WHOLE", 10)
     monkeypatch.setattr(_decomposition, "_WORKING", (least, most))
-    monkeypatch.setattr(_dual_state, "_SMALL", 16)
+    monkeypatch.setattr(_decomposition, "_SMALL", 16)
 
 
 def rows(seed, n=300):
@@ -112,7 +112,7 @@ def test_what_is_kept_does_not_follow_the_free_memory(monkeypatch):
     sizes = set()
     for pages in (1, 10**5, 10**9):
         monkeypatch.setattr("os.sysconf", lambda name, pages=pages: 4096 if name == "SC_PAGE_SIZE" else pages)
-        sizes.add(_kernel_rows.cache_floats("auto", 4))
+        sizes.add(_decomposition.cache_floats("auto", 4))
     assert len(sizes) == 1
 
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from assay.svm import LinearSVC, LinearSVR, _linear_dual
-from assay.svm._linear_dual import packed
-from assay.svm._linear_dual_newton import newton_step
+from assay.svm import LinearSVC, LinearSVR, _linear_solvers
 from assay.svm._linear_problem import Losses
+from assay.svm._linear_solvers import newton_step, packed
 
 FORMS = [np.asarray, sp.csr_matrix]
 
@@ -86,7 +85,7 @@ def test_steps_reach_the_optimum_of_the_sweeps_in_fewer_of_them(kind, monkeypatc
     params |= {"loss": "hinge"} if kind is LinearSVC else {"epsilon": 0.05}
     target = (y > 0).astype(int) if kind is LinearSVC else y
     fast = kind(**params).fit(X, target)
-    monkeypatch.setattr(_linear_dual, "_SLOW", -np.inf)
+    monkeypatch.setattr(_linear_solvers, "_SLOW", -np.inf)
     slow = kind(**params).fit(X, target)
     assert 2 * fast.n_iter_ < slow.n_iter_
     np.testing.assert_allclose(fast.coef_, slow.coef_, atol=1e-3 * np.abs(slow.coef_).max())

@@ -6,37 +6,17 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from assay.svm import LinearSVC, LinearSVR
+from tests.callbacks import Interrupt
 from tests.svm.linear_problems import HINGE, certified, objective, random_problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-class Press:
-    """A callback that presses Ctrl-C at the end of one iteration."""
-
-    def __init__(self, at):
-        self.at, self.seen = at, 0
-
-    def setup(self, estimator, context):
-        pass
-
-    teardown = setup
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        if context.parent is not None:
-            self.seen += 1
-            if self.seen == self.at:
-                raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("loss", HINGE)
 @pytest.mark.parametrize("dual", [True, False])
 def test_ctrl_c_keeps_the_best_so_far(loss, dual):
     X, y, *_ = random_problem(10)
-    model = LinearSVC(loss=loss, dual=dual, random_state=0, tol=1e-7).set_callbacks(Press(2))
+    model = LinearSVC(loss=loss, dual=dual, random_state=0, tol=1e-7).set_callbacks(Interrupt(2))
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model.fit(X, y)
     assert len(model.history_) == 2

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import assay
-from assay.svm import LinearSVC, LinearSVR, _linear_interior, _linear_problem
+from assay.svm import LinearSVC, LinearSVR, _linear_problem, _linear_solvers
 from tests.svm.linear_problems import HINGE, TUBE, objective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -47,7 +47,7 @@ def test_many_rows_start_on_a_sample_and_end_at_the_same_optimum(loss, monkeypat
     kind, y = (LinearSVC, (score > 0.3).astype(int)) if loss in HINGE else (LinearSVR, score)
     whole = kind(loss=loss, tol=1e-6).fit(X, y)
     monkeypatch.setattr(_linear_problem, "_SAMPLE", 300)
-    monkeypatch.setattr(_linear_interior, "_WHOLE", 100)
+    monkeypatch.setattr(_linear_solvers, "_WHOLE", 100)
     sampled = kind(loss=loss, tol=1e-6).fit(X, y)
     params = {"loss": loss, "C": 1.0}
     assert objective(sampled, X, y, None, params) == pytest.approx(objective(whole, X, y, None, params), rel=1e-10)
@@ -62,7 +62,7 @@ def test_a_sorted_table_misleads_the_sample_but_not_the_fit(monkeypatch):
     y[::10], y[1] = 0, 1
     whole = LinearSVC(loss="hinge", tol=1e-6).fit(X, y)
     monkeypatch.setattr(_linear_problem, "_SAMPLE", 300)
-    monkeypatch.setattr(_linear_interior, "_WHOLE", 100)
+    monkeypatch.setattr(_linear_solvers, "_WHOLE", 100)
     sampled = LinearSVC(loss="hinge", tol=1e-6).fit(X, y)
     np.testing.assert_allclose(sampled.coef_, whole.coef_, atol=1e-4)
 

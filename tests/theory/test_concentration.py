@@ -262,7 +262,7 @@ def wealth(losses, g, delta):
     total, squares = 0.5, 0.25
     for t, loss in enumerate(losses, start=1):
         variance = squares / t
-        stake = min(0.75, math.sqrt(2 * math.log(1 / delta) / (m * variance)))
+        stake = min(0.98 / (1 - g), math.sqrt(2 * math.log(1 / delta) / (m * variance)))
         money *= 1 - stake * (loss - g)
         fortunes.append(money)
         total += loss

@@ -187,9 +187,7 @@ def test_rules_written_by_hand_and_rules_learnt():
 @pytest.mark.mission("CON-12", "CON-13")
 def test_vehicles_are_learnt_from_examples_alone():
     X, kind = vehicles(300, seed=2)
-    book = RuleBook(
-        ((lambda row: row[1] == 0, "trailer"), (lambda row: row[0] == 4, "car")), default="truck"
-    )
+    book = RuleBook(((lambda row: row[1] == 0, "trailer"), (lambda row: row[0] == 4, "car")), default="truck")
     assert book.predict(X) == kind.tolist()
     for learner in (DecisionTreeClassifier(), KNeighborsClassifier(1), RandomForestClassifier(10, random_state=0)):
         assert np.array_equal(learner.fit(X, kind).predict(X), kind)

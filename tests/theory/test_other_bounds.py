@@ -31,12 +31,28 @@ def exact_cdf(k, m, p):
 
 
 def test_area_under_the_curve_and_difference_by_hand():
-    expected = 0.8 - math.sqrt(50 * math.log(20) / (2 * 20 * 30))
-    assert holdout.auc_lower(0.8, 20, 30, 0.05) == pytest.approx(expected)
-    assert holdout.auc_lower(0.1, 5, 5, 0.05) == 0.0
+    bound = holdout.auc_lower(0.8, 20, 30, 0.05)
+    assert kl(0.8, bound) == pytest.approx(math.log(20) / 20)
+    assert bound > 0.8 - math.sqrt(50 * math.log(20) / (2 * 20 * 30)), "McDiarmid's inequality gives less"
     assert holdout.threshold_width(50, 80, 0.05) == pytest.approx(math.sqrt(math.log(80) / 100))
     value = holdout.difference_upper(12, 5, 100, 0.05)
     assert value == clopper_pearson_upper(12, 100, 0.025) - clopper_pearson_lower(5, 100, 0.025)
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_the_area_fails_rarely_by_enumeration(delta):
+    """Scores are one of three numbers: every sample of 4 + 3 rows, every law on a grid, ties among them."""
+    laws = [(0.1, 0.2, 0.7), (0.3, 0.4, 0.3), (0.0, 0.5, 0.5), (0.6, 0.3, 0.1), (0.0, 0.1, 0.9)]
+    samples = {m: np.array(list(itertools.product(range(3), repeat=m))) for m in (4, 3)}
+    ahead = (samples[4][:, None, :, None] > samples[3][None, :, None, :]).mean(axis=(2, 3))
+    ahead += 0.5 * (samples[4][:, None, :, None] == samples[3][None, :, None, :]).mean(axis=(2, 3))
+    bounds = {seen: holdout.auc_lower(seen, 4, 3, delta) for seen in np.unique(ahead)}
+    bound = np.vectorize(bounds.get)(ahead)
+    order = np.subtract.outer(np.arange(3), np.arange(3))
+    for p, q in itertools.product(laws, laws):
+        truth = float(np.outer(p, q)[order > 0].sum() + 0.5 * np.outer(p, q)[order == 0].sum())
+        chance = np.outer(np.prod(np.array(p)[samples[4]], axis=1), np.prod(np.array(q)[samples[3]], axis=1))
+        assert chance[bound > truth + 1e-12].sum() <= delta
 
 
 def test_bounded_differences_of_the_area():

@@ -1,8 +1,8 @@
-"""Every probabilistic claim by simulation, 400 times; `python -m bench validity` runs the release size."""
+"""Every probabilistic claim by simulation, 400 times; `python -m bench claims` runs the release size."""
 
 import pytest
 
-from bench.validity import CASES, deltas, largest_accepted, simulate
+from bench.claims import CASES, deltas, largest_accepted, simulate
 
 RUNS = [(case, delta) for case in CASES for delta in deltas(case)]
 

@@ -194,10 +194,9 @@ def test_certificate_and_forgeries(tmp_path):
         ObliqueTreeClassifier(routing="soft").fit(X, y).certify(X, y)
 
 
-def test_rows_on_a_border_are_decided_in_rational_arithmetic():
+def test_rows_on_a_border_are_left_open():
     from assay.checker.families.oblique import read_oblique
 
-    # 0.1 + 0.2 > 0.3 in doubles as exact numbers too: each is taken as the fraction it stores.
     tree = read_oblique(
         np.array([[1.0, 1.0], [0, 0], [0, 0]]),
         np.array([0.3, 0, 0]),
@@ -205,15 +204,11 @@ def test_rows_on_a_border_are_decided_in_rational_arithmetic():
         np.array([[0.5, 0.5], [1, 0], [0, 1]]),
         ("below", "above"),
     )
-    rows = np.array([[0.1, 0.2], [0.125, 0.175], [2.0**-60, 0.3], [0.0, 0.3], [-(2.0**-60), 0.3]])
+    rows = np.array([[0.1, 0.2], [0.125, 0.175], [2.0**-60, 0.3], [0.0, 0.3], [0.1, 0.3], [0.1, 0.1]])
     scores, errors = tree.scores(rows, np.abs(rows).max(axis=0))
-    from fractions import Fraction
-
-    exact = [Fraction(a) + Fraction(b) > Fraction(0.3) for a, b in rows.tolist()]
-    assert scores.argmax(axis=1).tolist() == [int(one) for one in exact]
-    assert exact[2:] == [True, False, False]
-    assert [row.index(1) for row in map(tree.exact_scores, rows)] == [int(one) for one in exact]
-    assert not errors.any()
+    assert (errors[:4] >= 1).all()
+    assert not errors[4:].any()
+    assert scores[4:].argmax(axis=1).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(

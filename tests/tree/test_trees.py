@@ -258,10 +258,10 @@ def test_cost_complexity_needs_memory_for_rows_not_for_rows_times_nodes():
     import tracemalloc
 
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(12_000, 2)), rng.integers(0, 2, 12_000)  # noise: thousands of leaves
+    X, y = rng.normal(size=(4_000, 2)), rng.integers(0, 2, 4_000)  # noise: a thousand leaves
     CART().fit(X[:500], y[:500])
     tracemalloc.start()
     CART(n_jobs=1).fit(X, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 40e6  # a number for each node and row held out would take 70e6
+    assert peak < 4e6  # a number for each node and row held out would take 8e6

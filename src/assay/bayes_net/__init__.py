@@ -1,6 +1,6 @@
 """Bayesian networks: structure, tables, and inference."""
 
-from assay.bayes_net._answer import Answer
+from assay.bayes_net._answer import Answer, Explanation
 from assay.bayes_net._bif import read_bif
 from assay.bayes_net._chow_liu import ChowLiu
 from assay.bayes_net._classifier import BayesianNetworkClassifier
@@ -14,6 +14,7 @@ __all__ = [
     "BayesianNetwork",
     "BayesianNetworkClassifier",
     "ChowLiu",
+    "Explanation",
     "Network",
     "TooLargeError",
     "all_dags",

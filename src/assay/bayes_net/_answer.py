@@ -1,9 +1,21 @@
 """What a query of a network returns."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
+
+
+def place_of(value: Any, states: Sequence[str]) -> int | None:
+    """Return the position of a state; numbers are equal to states that write the same number, 1.0 to "1"."""
+    if str(value) in states:
+        return states.index(str(value))
+    if isinstance(value, Real):
+        text = repr(int(value)) if float(value) % 1 == 0 else repr(float(value))
+        return states.index(text) if text in states else None
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +31,12 @@ class Answer:
     standard_error : array like `table`, or None if the answer is exact
     cells : int
         Entries of the largest table that was held on the way (of all tables of a junction tree); 0 for samples.
+    effective_samples : float or None
+        How many independent draws the samples are worth: of weighted rows (sum w)^2 / sum w^2, of Gibbs' method
+        p (1 - p) / standard_error^2, the least over the entries of the table.
+    r_hat : float or None
+        Of Gibbs' method: spread over all chains beside that within halves of chains, the largest over the entries; 1
+        once the chains have mixed.
 
     `answer["yes"]` is the probability of a state; of several nodes, `answer["yes", "no"]`.
     """
@@ -28,12 +46,15 @@ class Answer:
     table: np.ndarray
     standard_error: np.ndarray | None = None
     cells: int = 0
+    effective_samples: float | None = None
+    r_hat: float | None = None
 
     def __getitem__(self, state: Any) -> float:
         wanted = state if isinstance(state, tuple) else (state,)
-        if len(wanted) != len(self.names) or any(str(one) not in own for one, own in zip(wanted, self.states)):
-            raise KeyError(f"{state!r} is no state of {', '.join(self.names)}")
-        return float(self.table[tuple(own.index(str(one)) for one, own in zip(wanted, self.states))])
+        places = [place_of(one, own) for one, own in zip(wanted, self.states)]
+        if len(wanted) != len(self.names) or None in places:
+            raise KeyError(f"{state!r} is not a state of {', '.join(self.names)}")
+        return float(self.table[tuple(places)])
 
     def to_dict(self) -> dict[Any, float]:
         """Return the probabilities by state, of several nodes by tuples of states."""
@@ -45,3 +66,28 @@ class Answer:
     def __repr__(self) -> str:
         told = ", ".join(f"{state}: {p:.6g}" for state, p in list(self.to_dict().items())[:8])
         return f"P({', '.join(self.names)}): {told}{', ...' if self.table.size > 8 else ''}"
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The most probable states of some nodes given evidence.
+
+    Attributes
+    ----------
+    states : dict
+        State by name.
+    log_probability : float
+        ln P(states | evidence).
+    log_joint : float
+        ln P(states, evidence), the density of it if there are numbers in the evidence.
+    cells : int
+        Entries of the largest table that was held on the way.
+    """
+
+    states: dict[str, str]
+    log_probability: float
+    log_joint: float
+    cells: int = 0
+
+    def __getitem__(self, name: str) -> str:
+        return self.states[name]

@@ -18,7 +18,7 @@ from assay.bayes_net._learner import NetworkDensity
 from assay.bayes_net._reading import read_coded
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.mixture._claims import log_likelihood
+from assay.mixture._density import log_likelihood
 from assay.params import Count, Positive, check, refuse
 from assay.scan import Rows
 

@@ -12,7 +12,7 @@ from assay.bayes_net._gaps import NetworkWithGaps
 from assay.bayes_net._network import Network
 from assay.bayes_net._reading import Coded
 from assay.claims.claim import Claim, NotApplicable
-from assay.mixture._claims import log_likelihood
+from assay.mixture._density import log_likelihood
 from assay.optim.duality import outward
 from assay.scan import Rows
 

@@ -2,14 +2,26 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 if TYPE_CHECKING:
     from assay.bayes_net._network import Network
 
-_BATCHES = 32  # means of consecutive draws, nearly independent of each other, from which a standard error follows
+_BATCHES = 32  # of all chains: means of consecutive draws, nearly independent, from which a standard error follows
+_FEW = 100  # independent draws that an answer should be worth, of each chain
+_R_HAT = 1.01  # Vehtari et al. 2021
+
+
+class Drawn(NamedTuple):
+    """Estimated probabilities, their standard errors, the effective sample size, and R-hat of several chains."""
+
+    table: np.ndarray
+    error: np.ndarray
+    effective: float
+    r_hat: float | None = None
 
 
 def ancestral(net: "Network", n: int, rng: np.random.Generator) -> np.ndarray:
@@ -47,9 +59,7 @@ def _draw(net: "Network", node: int, rows: np.ndarray, rng: np.random.Generator)
     return np.minimum(drawn, last)
 
 
-def weighted(
-    net: "Network", asked: list[int], known: Mapping[int, float], n: int, burn_in: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def weighted(net: "Network", asked: list[int], known: Mapping[int, float], n: int, rng: np.random.Generator) -> Drawn:
     """Return P(asked | known) by rows weighted with the probability of the evidence, and its standard errors."""
     rows, weight = _weighted_rows(net, known, n, rng)
     shape = tuple(net.sizes[node] for node in asked)
@@ -57,8 +67,15 @@ def weighted(
     table = np.bincount(cell, weights=weight, minlength=int(np.prod(shape)))
     # Of the ratio sum w f / sum w the variance is sum w^2 (f - mean)^2 / (sum w)^2.
     square = np.bincount(cell, weights=weight**2, minlength=table.size)
-    error = np.sqrt(np.maximum(square * (1 - 2 * table) + table**2 * np.sum(weight**2), 0.0))
-    return table.reshape(shape), error.reshape(shape)
+    variance = square * (1 - 2 * table) + table**2 * np.sum(weight**2)
+    effective = 1 / float(np.sum(weight**2))
+    return Drawn(table.reshape(shape), _errors(table, variance, effective).reshape(shape), effective)
+
+
+def _errors(table: np.ndarray, variance: np.ndarray, effective: float) -> np.ndarray:
+    """Return standard errors; an entry that was never, or always, drawn has that of half a draw more or less."""
+    near = (table * effective + 0.5) / (effective + 1)
+    return np.sqrt(np.maximum(variance, near * (1 - near) / (effective + 1)))
 
 
 def _weighted_rows(
@@ -70,7 +87,16 @@ def _weighted_rows(
     if logs.max() == -np.inf:
         raise ValueError(f"Network: none of {n} rows drawn agrees with the evidence; draw more, or ask exactly.")
     weight = np.exp(logs - logs.max())
-    return rows, weight / weight.sum()
+    weight /= weight.sum()
+    effective = 1 / float(np.sum(weight**2))
+    if effective < _FEW:
+        warnings.warn(
+            f"Network: {n} weighted rows are worth {effective:.3g} independent ones, since the evidence is improbable; "
+            "raise n_samples, or use an exact method.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+    return rows, weight
 
 
 def moments(
@@ -84,47 +110,92 @@ def moments(
 
 
 def gibbs(
-    net: "Network", asked: list[int], known: Mapping[int, float], n: int, burn_in: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return P(asked | known) by one chain of Gibbs' method, and standard errors from the means of 32 batches."""
+    net: "Network",
+    asked: list[int],
+    known: Mapping[int, float],
+    n: int,
+    burn_in: int,
+    chains: int,
+    rng: np.random.Generator,
+) -> Drawn:
+    """Return P(asked | known) by chains of Gibbs' method, with standard errors from means of batches and of chains."""
     from assay.bayes_net._gibbs_loop import chain
 
+    batches = max(2, 2 * (_BATCHES // (2 * max(chains, 1))))
     if any(one is None for one in net.states):
         raise ValueError("Network: Gibbs' method draws states alone; with numbers use method='weighting'.")
-    if n < 2 * _BATCHES or burn_in < 0:
-        raise ValueError(f"Network: n_samples must be at least {2 * _BATCHES} and burn_in at least 0.")
+    if chains < 1 or n < 2 * batches * chains or burn_in < 0:
+        raise ValueError(
+            f"Network: chains must be at least 1, burn_in at least 0 and n_samples at least {2 * batches * chains}."
+        )
+    free = np.array([node for node in range(len(net.names)) if node not in known], dtype=np.int64)
+    plan, length = _plan(net), n // (batches * chains)
+    counts = np.zeros((chains, batches, int(np.prod([net.sizes[node] for node in asked]))))
+    for state, own in zip(_starts(net, known, chains, rng), counts):
+        chain(state, free, *plan, np.array(asked), burn_in, rng.random((burn_in, len(free))), own, 0)
+        for batch in range(batches):
+            chain(state, free, *plan, np.array(asked), 0, rng.random((length, len(free))), own, batch)
+    found = _mixed(counts / length)
+    _warn_of_chains(net, found, chains)
+    shape = tuple(net.sizes[node] for node in asked)
+    return found._replace(table=found.table.reshape(shape), error=found.error.reshape(shape))
+
+
+def _mixed(means: np.ndarray) -> Drawn:
+    """Return what the means of batches, (chains, batches, entries), say of the mean of all.
+
+    The variance is the larger of two estimates: from batches around the means of their chains, and from these means.
+    Halves of chains are compared as in split R-hat (Gelman et al. 2013).
+    """
+    chains, batches, _ = means.shape
+    table, own = means.mean(axis=(0, 1)), means.mean(axis=1)
+    variance = ((means - own[:, None]) ** 2).sum(axis=(0, 1)) / (chains * (batches - 1)) / (chains * batches)
+    if chains > 1:
+        variance = np.maximum(variance, own.var(axis=0, ddof=1) / chains)
+    halves = means.reshape(2 * chains, batches // 2, -1).mean(axis=1)
+    within, between = (halves * (1 - halves)).mean(axis=0), halves.var(axis=0, ddof=1)
+    moved = (table > 0) & (table < 1)
+    if not moved.any():  # nothing was drawn but where the chains began
+        return Drawn(table, _errors(table, variance, float(chains)), float(chains), np.nan)
+    with np.errstate(divide="ignore"):
+        effective = float(np.min((table * (1 - table))[moved] / variance[moved]))
+        r_hat = float(np.sqrt(1 + np.max(between[moved] / within[moved])))
+    return Drawn(table, _errors(table, variance, effective), effective, r_hat)
+
+
+def _warn_of_chains(net: "Network", found: Drawn, chains: int) -> None:
+    reasons = []
     if any((table == 0).any() for table in net.tables):
+        reasons.append("some probabilities are 0, so that a chain of Gibbs' method may never leave part of the states")
+    r_hat = np.nan if found.r_hat is None else found.r_hat
+    if np.isnan(r_hat):
+        reasons.append(f"none of {chains} chains ever changed the states that the query is about")
+    elif r_hat > _R_HAT or found.effective < _FEW * chains:
+        reasons.append(
+            f"{chains} chains of Gibbs' method have not mixed: R-hat is {r_hat:.4g} and the effective sample "
+            f"size {found.effective:.3g}"
+        )
+    if reasons:
         warnings.warn(
-            "Network: some probabilities are 0, so that a chain of Gibbs' method may never leave a part of the states; "
-            "compare with method='weighting'.",
+            f"Network: {'; '.join(reasons)}. Draw more, or use method='elimination' or 'weighting'.",
+            ConvergenceWarning,
             stacklevel=4,
         )
-    state = _start(net, known, rng)
-    free = np.array([node for node in range(len(net.names)) if node not in known], dtype=np.int64)
-    plan = _plan(net)
-    n -= n % _BATCHES
-    counts = np.zeros((_BATCHES, int(np.prod([net.sizes[node] for node in asked]))))
-    chain(state, free, *plan, np.array(asked), burn_in, rng.random((burn_in, len(free))), counts, 0)
-    for batch in range(_BATCHES):
-        draws = rng.random((n // _BATCHES, len(free)))
-        chain(state, free, *plan, np.array(asked), 0, draws, counts, batch)
-    means = counts / (n // _BATCHES)
-    error = means.std(axis=0, ddof=1) / np.sqrt(_BATCHES)
-    shape = tuple(net.sizes[node] for node in asked)
-    return means.mean(axis=0).reshape(shape), error.reshape(shape)
 
 
-def _start(net: "Network", known: Mapping[int, float], rng: np.random.Generator) -> np.ndarray:
-    """Return states of positive probability that agree with the evidence."""
-    for n in (100, 10_000, 100_000):
+def _starts(net: "Network", known: Mapping[int, float], chains: int, rng: np.random.Generator) -> np.ndarray:
+    """Return states that agree with the evidence, one row for each chain, drawn among weighted rows."""
+    for n in (1000, 10_000, 100_000):
         rows, logs = _forward(net, known, n, rng)
         if logs.max() > -np.inf:
-            return rows[int(np.argmax(logs))].astype(np.int64)
+            weight = np.exp(logs - logs.max())
+            return rows[rng.choice(n, size=chains, p=weight / weight.sum())].astype(np.int64)
     raise ValueError("Network: no row drawn agrees with the evidence; ask exactly (method='elimination').")
 
 
 def _plan(net: "Network") -> tuple[Any, ...]:
-    """Return the tables one after the other, and for each node which of their entries depend on it and how."""
+    """Return the logarithms of the tables one after the other, and for each node which of their entries depend on it
+    and how."""
     starts = np.concatenate([[0], np.cumsum([table.size for table in net.tables])])
     steps: list[dict[int, int]] = []
     for node, above in enumerate(net.parents):
@@ -139,7 +210,8 @@ def _plan(net: "Network") -> tuple[Any, ...]:
         [node, *(child for child, above in enumerate(net.parents) if node in above)] for node in range(len(members))
     ]
     near_begin = np.concatenate([[0], np.cumsum([len(part) for part in near])])
-    tables = np.concatenate([table.ravel() for table in net.tables])
+    with np.errstate(divide="ignore"):
+        tables = np.log(np.concatenate([table.ravel() for table in net.tables]))
     return (
         np.array(net.sizes), tables, starts[:-1], flat, stride, begin,
         np.array([one for part in near for one in part]), near_begin,

@@ -5,7 +5,6 @@ listing the values that its gaps can have together. Groups that are too large fo
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp, xlogy
@@ -18,13 +17,6 @@ from assay.optim.em import Expected
 
 _MOST_CELLS = 2**12  # values of one group of gaps that are listed
 _HELD = 2**21  # numbers held at once
-
-
-class Group(NamedTuple):
-    """Nodes that lack a value together, and the families that they stand in."""
-
-    nodes: list[int]
-    families: list[int]
 
 
 def log_known(net: Network, rows: np.ndarray) -> np.ndarray:
@@ -56,7 +48,7 @@ def _patterns(gaps: np.ndarray) -> Iterator[tuple[list[int], np.ndarray]]:
 def _log_known(net: Network, rows: np.ndarray, missing: list[int]) -> np.ndarray:
     known = [node for node in range(len(net.names)) if node not in missing]
     needed = _graph.ancestors(net.parents, known)
-    groups = groups_of(net, [node for node in missing if node in needed], needed)
+    groups = _graph.groups_of(net.parents, [node for node in missing if node in needed], needed)
     if any(_cells(net, group) > _MOST_CELLS for group in groups):
         return np.array([_by_elimination(net, row) for row in rows])
     touched = {family for group in groups for family in group.families}
@@ -72,29 +64,14 @@ def _log_known(net: Network, rows: np.ndarray, missing: list[int]) -> np.ndarray
 
 def _by_elimination(net: Network, row: np.ndarray) -> float:
     known = {node: float(row[node]) for node in range(len(row)) if not np.isnan(row[node])}
-    total = _exact.eliminate(net.factors(known, []), [], net.sizes, _exact.MEMORY).table.sum()
-    return float(np.log(total)) if total > 0 else -np.inf
+    return float(_exact.eliminate(net.factors(known, []), [], net.sizes, _exact.MEMORY).logs)
 
 
-def groups_of(net: Network, missing: Sequence[int], kept: Any) -> list[Group]:
-    """Return the groups of nodes without a value that share families, among the `kept` families."""
-    families = [{*net.parents[node], node} & set(missing) for node in range(len(net.names))]
-    groups: list[set[int]] = []
-    for node in kept:
-        if families[node]:
-            joined = set(families[node])
-            for other in [one for one in groups if one & joined]:
-                joined |= other
-                groups.remove(other)
-            groups.append(joined)
-    return [Group(sorted(one), [node for node in sorted(kept) if families[node] & one]) for one in groups]
-
-
-def _cells(net: Network, group: Group) -> float:
+def _cells(net: Network, group: _graph.Group) -> float:
     return float(np.prod([float(net.sizes[node]) for node in group.nodes]))
 
 
-def joint_logs(net: Network, rows: np.ndarray, group: Group) -> np.ndarray:
+def joint_logs(net: Network, rows: np.ndarray, group: _graph.Group) -> np.ndarray:
     """Return the sum of the group's log-tables for each row and each choice of its gaps, (rows, choices)."""
     shape = [net.sizes[node] for node in group.nodes]
     total = np.zeros((len(rows), *shape))
@@ -174,7 +151,7 @@ class NetworkWithGaps:
         """Add the expected counts of some rows; return their log-likelihood."""
         rows, times = self.rows[part], self.times[part].astype(np.float64)
         every = range(len(net.names))
-        groups = groups_of(net, missing, every)
+        groups = _graph.groups_of(net.parents, missing, every)
         if any(_cells(net, group) > _MOST_CELLS for group in groups):
             return sum(_expect_by_tree(net, row, many, counts) for row, many in zip(rows, times))
         touched = {family for group in groups for family in group.families}
@@ -193,7 +170,9 @@ class NetworkWithGaps:
         return float(times @ total)
 
 
-def _add_shares(net: Network, rows: np.ndarray, group: Group, share: np.ndarray, counts: list[np.ndarray]) -> None:
+def _add_shares(
+    net: Network, rows: np.ndarray, group: _graph.Group, share: np.ndarray, counts: list[np.ndarray]
+) -> None:
     shape = [net.sizes[node] for node in group.nodes]
     share = share.reshape(len(rows), *shape)
     for family in group.families:
@@ -222,7 +201,7 @@ def _expect_by_tree(net: Network, row: np.ndarray, times: float, counts: list[np
     factors = net.factors(known, nodes)
     tree = JunctionTree([one for one in factors if one[0]], net.sizes, _exact.MEMORY)
     potential, total = tree.calibrated({})
-    constant = sum(float(np.log(table)) for where, table in factors if not where)
+    constant = sum(float(logs) for where, logs in factors if not where)
     place = 0
     families = [node for node in range(len(net.names)) if not net.is_number(node) or node in known]
     for family, (where, _) in zip(families, factors):

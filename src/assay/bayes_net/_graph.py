@@ -5,11 +5,13 @@ where many are compared.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
 from itertools import product
-from math import log2
+from math import prod
 from typing import NamedTuple
 
 Parents = Sequence[Sequence[int]]
+_LARGE = 2**14  # cells of tables that are worth a second search for an order
 
 
 def topological_order(parents: Parents, names: Sequence[str] | None = None) -> list[int]:
@@ -111,6 +113,29 @@ def nodes_of(bits: int) -> list[int]:
     return found
 
 
+class Group(NamedTuple):
+    """Nodes that lack a value together, and the families that they stand in."""
+
+    nodes: list[int]
+    families: list[int]
+
+
+def groups_of(parents: Parents, missing: Iterable[int], kept: Iterable[int]) -> list[Group]:
+    """Return the groups of nodes without a value that share families, among the `kept` families."""
+    kept = sorted(kept)
+    absent = set(missing)
+    families = {node: {*parents[node], node} & absent for node in kept}
+    groups: list[set[int]] = []
+    for node in kept:
+        if families[node]:
+            joined = set(families[node])
+            for other in [one for one in groups if one & joined]:
+                joined |= other
+                groups.remove(other)
+            groups.append(joined)
+    return [Group(sorted(one), [node for node in kept if families[node] & one]) for one in groups]
+
+
 class Elimination(NamedTuple):
     """Nodes in the order of elimination, and for each the clique that arises (bits, the node among them)."""
 
@@ -118,40 +143,93 @@ class Elimination(NamedTuple):
     cliques: list[int]
 
 
-def elimination(adjacent: Sequence[int], sizes: Sequence[int], nodes: Iterable[int]) -> Elimination:
-    """Return an order in which to sum out `nodes`: each time the one that joins the fewest pairs of neighbours, of
-    equals the one of the smallest table (min-fill)."""
-    adjacent, left = list(adjacent), set(nodes)
-    logs = [log2(max(size, 1)) for size in sizes]
-    near = {node: nodes_of(adjacent[node]) for node in left}
-    cost: dict[int, tuple[int, float, int]] = {}
-    found = Elimination([], [])
-    changed = set(left)
+def elimination(
+    adjacent: Sequence[int], sizes: Sequence[int], nodes: Iterable[int], then: Iterable[int] = ()
+) -> Elimination:
+    """Return an order in which to sum out `nodes`, and after all of them `then`: each time the one that joins the
+    fewest pairs of neighbours, of equals the one of the smallest table (min-fill).
+
+    If the tables are large, pairs are also counted by the product of their numbers of states, and the better order of
+    the two is taken.
+    """
+    groups = [set(nodes), set(then)]
+    found = _eliminate(adjacent, sizes, groups, [(-1, 1)])
+    if _cells(found, sizes) > _LARGE and len(set(sizes)) > 1:
+        by_size: dict[int, int] = {}
+        for node, size in enumerate(sizes):
+            by_size[size] = by_size.get(size, 0) | 1 << node
+        other = _eliminate(adjacent, sizes, groups, [(bits, size) for size, bits in by_size.items()])
+        found = min(found, other, key=lambda one: _cells(one, sizes))
+    return found
+
+
+def _cells(found: Elimination, sizes: Sequence[int]) -> int:
+    return sum(prod(sizes[node] for node in nodes_of(bits)) for bits in found.cliques)
+
+
+class _Graph:
+    """Neighbours of each node, and what it costs to take a node out: see `elimination`.
+
+    `weights` lists sets of nodes, as bits, with the weight of each node in them.
+    """
+
+    def __init__(self, adjacent: Sequence[int], sizes: Sequence[int], weights: Sequence[tuple[int, int]]):
+        self.adjacent, self.sizes, self.weights = list(adjacent), sizes, weights
+        self.own = [self.weight(1 << node) for node in range(len(sizes))]
+
+    def weight(self, bits: int) -> int:
+        return sum(weight * (bits & mask).bit_count() for mask, weight in self.weights)
+
+    def cost(self, near: Iterable[int], node: int) -> tuple[int, int, int]:
+        """Return twice the weight of the pairs of neighbours that are not joined, the cells, and the node."""
+        around, missing, size = self.adjacent[node], 0, self.sizes[node]
+        for one in near:
+            missing += self.own[one] * (self.weight(around & ~self.adjacent[one]) - self.own[one])
+            size *= self.sizes[one]
+        return missing, size, node
+
+
+def _eliminate(
+    adjacent: Sequence[int], sizes: Sequence[int], groups: Sequence[set[int]], weights: Sequence[tuple[int, int]]
+) -> Elimination:
+    graph, found = _Graph(adjacent, sizes, weights), Elimination([], [])
+    for group in groups:
+        _eliminate_group(graph, set(group), found)
+    return found
+
+
+def _eliminate_group(graph: _Graph, left: set[int], found: Elimination) -> None:
+    adjacent = graph.adjacent
+    near = {node: set(nodes_of(adjacent[node])) for node in left}
+    cost = {node: graph.cost(near[node], node) for node in left}
+    heap = list(cost.values())
+    heapify(heap)
     while left:
-        for node in changed & left:
-            cost[node] = _fill(adjacent, near[node], logs, node)
-        node = min(left, key=cost.__getitem__)
+        entry = heappop(heap)
+        node = entry[2]
+        if node not in left or cost[node] != entry:
+            continue  # it was changed since
         around, mine = adjacent[node], near[node]
         found.order.append(node)
         found.cliques.append(around | 1 << node)
         left.discard(node)
-        changed = {one for one in mine if one in left}
+        changed: set[int] = set()
         for one in mine:
-            before = adjacent[one]
-            adjacent[one] = (before | around) & ~(1 << one) & ~(1 << node)
-            if one in left:
-                near[one] = nodes_of(adjacent[one])
-                if cost[node][0]:  # new neighbours: what their other neighbours would join has changed too
-                    changed.update(near[one])
-    return found
-
-
-def _fill(adjacent: Sequence[int], near: list[int], logs: Sequence[float], node: int) -> tuple[int, float, int]:
-    around, missing, size = adjacent[node], 0, logs[node]
-    for one in near:
-        missing += (around & ~adjacent[one]).bit_count() - 1
-        size += logs[one]
-    return missing, size, node
+            adjacent[one] = (adjacent[one] | around) & ~(1 << one) & ~(1 << node)
+            if one not in left:
+                continue
+            near[one].discard(node)
+            if entry[0]:  # new neighbours: what their other neighbours would join has changed too
+                near[one] |= mine - {one}
+                changed |= near[one] | {one}
+            else:  # its neighbours were joined already, so that only pairs with the node itself are gone
+                missing, size, _ = cost[one]
+                gone = 2 * graph.own[node] * graph.weight(adjacent[one] & ~around)
+                cost[one] = (missing - gone, size // graph.sizes[node], one)
+                heappush(heap, cost[one])
+        for one in changed & left:
+            cost[one] = graph.cost(near[one], one)
+            heappush(heap, cost[one])
 
 
 def all_dags(d: int) -> Iterator[tuple[tuple[int, ...], ...]]:

@@ -3,6 +3,7 @@
 The nodes of each family lie in a clique of the triangulated moral graph; cliques form a tree in which what two of them
 share lies in all between. After messages to a root and back every clique's table is the joint distribution of its nodes
 and the evidence (Lauritzen and Spiegelhalter 1988; Jensen et al. 1990). The tree is built once and asked many times.
+Messages are sent as numbers, rescaled on the way; where one of them could be lost to underflow, as logarithms.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,20 +25,24 @@ class JunctionTree:
     def __init__(self, factors: Sequence[Factor], sizes: Sequence[int], memory: int):
         self.sizes = list(sizes)
         self.nodes = sorted({node for where, _ in factors for node in where})
+        self._place = {node: i for i, node in enumerate(self.nodes)}
         adjacent = [0] * len(self.sizes)
         families = [sum(1 << node for node in where) for where, _ in factors]
         for bits in families:
             for node in _graph.nodes_of(bits):
                 adjacent[node] |= bits & ~(1 << node)
         found = _graph.elimination(adjacent, self.sizes, self.nodes)
-        kept, self.parent = _tree_of(found)
+        kept, self.parent, clique_of = _tree_of(found)
         self.cliques = [_graph.nodes_of(bits) for bits in kept]
         cells = [prod(self.sizes[node] for node in clique) for clique in self.cliques]
-        if 8 * 6 * sum(cells) > memory:  # tables, a copy, and maps of half the width
-            raise TooLargeError(float(sum(cells)), memory)
+        # Tables and a copy of them; a map of half the width from each clique, and one from the parent of each.
+        needed = 20 * sum(cells) + 4 * sum(cells[above] for above in self.parent if above >= 0)
+        if needed > memory:
+            raise TooLargeError(float(needed), memory)
         self.cells = sum(cells)
         self._strides_of = [dict(zip(c, _strides([self.sizes[node] for node in c]))) for c in self.cliques]
-        self.home = [_smallest(bits, kept, cells) for bits in families]
+        place = {node: i for i, node in enumerate(found.order)}  # the first of a family to go has all of it around
+        self.home = [clique_of[min((place[node] for node in where), default=0)] for where, _ in factors]
         self._lay_out(kept, cells)
         self._fill(factors)
 
@@ -78,33 +83,54 @@ class JunctionTree:
         return np.array(sizes, np.int64), np.array(steps, np.int64), _starts([len(clique) for clique, _ in jobs])
 
     def _fill(self, factors: Sequence[Factor]) -> None:
-        """Multiply each factor into the table of its clique."""
-        from assay.bayes_net._junction_loop import multiply_in
+        """Multiply each factor into the table of its clique.
+
+        `tables` are kept over their largest entries, as logarithms if an entry would be lost otherwise.
+        """
+        from assay.bayes_net._junction_loop import TINY, multiply_in
 
         jobs = [
             (self.cliques[home], dict(zip(where, _strides(table.shape))))
             for (where, table), home in zip(factors, self.home)
         ]
-        tables = np.concatenate([table.ravel() for _, table in factors])
-        self.prior = np.ones(self.start[-1])
+        flat = np.concatenate([table.ravel() for _, table in factors])
+        logs = np.zeros(self.start[-1])
         starts = _starts([table.size for _, table in factors])
-        multiply_in(self.prior, self.start, np.array(self.home, np.int64), *self._axes(jobs), tables, starts)
+        multiply_in(logs, self.start, np.array(self.home, np.int64), *self._axes(jobs), flat, starts)
+        top = np.maximum.reduceat(logs, self.start[:-1])
+        top = np.where(top > -np.inf, top, 0.0)
+        self._constant = float(top.sum())
+        logs -= np.repeat(top, np.diff(self.start))
+        self._in_logs = bool(((logs < np.log(TINY)) & (logs > -np.inf)).any())
+        self.tables = logs if self._in_logs else np.exp(logs, out=logs)
 
     def calibrated(self, evidence: Mapping[int, int]) -> tuple[np.ndarray, float]:
         """Return the tables of all cliques given the evidence, each summing to one, and ln P(evidence)."""
-        from assay.bayes_net._junction_loop import calibrate
+        from assay.bayes_net._junction_loop import calibrate, calibrate_logs
 
-        potential = self.prior.copy()
-        for node, state in evidence.items():
-            at = self.nodes.index(node)
-            here = potential[self._first[at] : self._first[at] + self._length[at]]
-            cut = here.reshape(-1, self._states[at], self._stride[at])
-            cut[:, np.arange(self._states[at]) != state] = 0.0
-        total = calibrate(
-            potential, self.start, self._parents, self.message_start, self.to_message, self.parent_start,
-            self.parent_map,
+        plan = (
+            self.start, self._parents, self.message_start, self.to_message, self.parent_start, self.parent_map,
         )  # fmt: skip
-        return potential, float(total)
+        if not self._in_logs:
+            potential = self._cut(self.tables, evidence, 0.0)
+            total = calibrate(potential, *plan)
+            if not np.isnan(total):
+                return potential, float(total) + self._constant
+        with np.errstate(divide="ignore"):
+            logs = self.tables if self._in_logs else np.log(self.tables)
+        potential = self._cut(logs, evidence, -np.inf)
+        total = calibrate_logs(potential, *plan)
+        return np.exp(potential, out=potential), float(total) + self._constant
+
+    def _cut(self, tables: np.ndarray, evidence: Mapping[int, int], nothing: float) -> np.ndarray:
+        """Return the tables with `nothing` for the states that the evidence excludes."""
+        tables = tables.copy()
+        for node, state in evidence.items():
+            at = self._place[node]
+            here = tables[self._first[at] : self._first[at] + self._length[at]]
+            cut = here.reshape(-1, self._states[at], self._stride[at])
+            cut[:, np.arange(self._states[at]) != state] = nothing
+        return tables
 
     def marginals(self, evidence: Mapping[int, int]) -> tuple[dict[int, np.ndarray], float]:
         """Return P(node | evidence) of every node, and ln P(evidence), which is -infinity if it cannot be."""
@@ -125,8 +151,9 @@ class JunctionTree:
         return tuple(self.cliques[c]), table
 
 
-def _tree_of(found: _graph.Elimination) -> tuple[list[int], list[int]]:
-    """Return the cliques that lie in no other one, children before parents, and the parent of each (-1: a root)."""
+def _tree_of(found: _graph.Elimination) -> tuple[list[int], list[int], list[int]]:
+    """Return the cliques that lie in no other one, children before parents; the parent of each (-1: a root); and which
+    of them each clique of the elimination lies in."""
     place = {node: i for i, node in enumerate(found.order)}
     above = []
     for node, bits in zip(found.order, found.cliques):
@@ -153,21 +180,20 @@ def _tree_of(found: _graph.Elimination) -> tuple[list[int], list[int]]:
         parent[i] = final(above[j]) if above[j] >= 0 else -1
     order = _children_first(kept, parent)
     number = {i: k for k, i in enumerate(order)}
-    return [found.cliques[i] for i in order], [number.get(parent[i], -1) for i in order]
+    within = [number[final(i)] for i in range(len(above))]
+    return [found.cliques[i] for i in order], [number.get(parent[i], -1) for i in order], within
 
 
 def _children_first(kept: list[int], parent: Mapping[int, int]) -> list[int]:
-    def depth(i: int) -> int:
-        steps = 0
-        while (i := parent[i]) >= 0:
-            steps += 1
-        return steps
-
-    return sorted(kept, key=lambda i: (-depth(i), i))
-
-
-def _smallest(bits: int, kept: list[int], cells: list[int]) -> int:
-    return min((c for c in range(len(kept)) if bits & ~kept[c] == 0), key=cells.__getitem__)
+    depth = {-1: -1}
+    for i in kept:
+        path = []
+        while i not in depth:
+            path.append(i)
+            i = parent[i]
+        for j in reversed(path):
+            depth[j] = depth[parent[j]] + 1
+    return sorted(kept, key=lambda i: (-depth[i], i))
 
 
 def _starts(lengths: Any) -> np.ndarray:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from assay.bayes_net import _exact, _graph
-from assay.bayes_net._answer import Answer
+from assay.bayes_net import _exact, _graph, _hybrid, _interventions
+from assay.bayes_net._answer import Answer, Explanation, place_of
+from assay.bayes_net._hybrid import LOG_2PI
 from assay.bayes_net._junction import JunctionTree
 
-LOG_2PI = float(np.log(2 * np.pi))
 _METHODS = ("elimination", "enumeration", "junction", "weighting", "gibbs")
 _SUM = 1e-6  # by how much a row of a table that is given may miss 1, as tables printed to a few digits do
 
@@ -180,6 +180,7 @@ class Network:
         memory: int = _exact.MEMORY,
         n_samples: int = 10_000,
         burn_in: int = 500,
+        chains: int = 4,
         random_state: Any = 0,
     ) -> Answer:
         """Return P(query | evidence).
@@ -190,26 +191,31 @@ class Network:
         evidence : state (or number) of nodes that are known, by name
         method : "elimination" and "enumeration" are exact, and so is "junction", which answers one query (about one
             node) after the other from tables made once; "weighting" draws rows forwards and weights them by the
-            evidence, "gibbs" draws one node at a time given its Markov blanket. Both tell a standard error.
+            evidence, "gibbs" draws one node at a time given its Markov blanket. Both estimate a standard error and an
+            effective sample size, and warn if that is small or the chains have not mixed.
         memory : bytes that tables may take; a query that needs more is refused with its size
-        n_samples, burn_in, random_state : rows drawn, rows of Gibbs that are dropped first, and the seed
+        n_samples, random_state : rows drawn, of all chains together, and the seed
+        burn_in, chains : of Gibbs' method, rows of each chain that are dropped first, and how many chains run
         """
         asked, known = self._nodes(query), self._known(evidence)
         self._check_query(asked, known, method)
         if method in ("weighting", "gibbs"):
             from assay.bayes_net import _draws
 
-            draw = _draws.weighted if method == "weighting" else _draws.gibbs
-            table, error = draw(self, asked, known, int(n_samples), int(burn_in), np.random.default_rng(random_state))
-            return self._answer(asked, table, error, 0)
+            rng = np.random.default_rng(random_state)
+            if method == "weighting":
+                drawn = _draws.weighted(self, asked, known, int(n_samples), rng)
+            else:
+                drawn = _draws.gibbs(self, asked, known, int(n_samples), int(burn_in), int(chains), rng)
+            return self._answer(asked, drawn.table, drawn.error, 0, drawn.effective, drawn.r_hat)
         if method == "junction" and len(asked) == 1:
             tree, tables = self._calibrated(known, memory)
             return self._answer(asked, tables[asked[0]], None, tree.cells)
         solve = _exact.enumerate_joint if method == "enumeration" else _exact.eliminate
-        found = solve(self.factors(known, asked), asked, self.sizes, memory)
-        total = found.table.sum()
-        self._possible(total > 0)
-        return self._answer(asked, found.table / total, None, found.cells)
+        found = solve(self.factors(known, asked, memory), asked, self.sizes, memory)
+        total = _exact.log_sum(found.logs)
+        self.require_possible(float(total))
+        return self._answer(asked, np.exp(found.logs - total), None, found.cells)
 
     def marginals(
         self, evidence: Mapping[str, Any] | None = None, *, memory: int = _exact.MEMORY
@@ -218,22 +224,46 @@ class Network:
         found = self._calibrated(self._known(evidence), memory)[1]
         return {self.names[k]: dict(zip(self.states[k] or (), table.tolist())) for k, table in sorted(found.items())}
 
+    def map_query(
+        self, query: Any = None, evidence: Mapping[str, Any] | None = None, *, memory: int = _exact.MEMORY
+    ) -> Explanation:
+        """Return the most probable states of some nodes together (MAP); of all that are not known (MPE) by default.
+
+        The other nodes are summed out first, which can take much larger tables than the explanation of all nodes does.
+
+        >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+        >>> net = Network.of(states, {"rain": [0.8, 0.2], "wet": (["rain"], [[0.9, 0.1], [0.2, 0.8]])})
+        >>> net.map_query(evidence={"wet": "yes"}).states
+        {'rain': 'yes'}
+        """
+        known = self._known(evidence)
+        every = [node for node in range(len(self.names)) if node not in known and not self.is_number(node)]
+        asked = every if query is None else self._nodes(query)
+        self._check_query(asked, known, "elimination")
+        factors = self.factors(known, asked, memory)
+        found = _exact.maximise(factors, asked, self.sizes, memory)
+        self.require_possible(found.log)
+        total = float(_exact.eliminate(self.factors(known, (), memory), [], self.sizes, memory).logs)
+        states = {self.names[node]: (self.states[node] or ())[found.states[node]] for node in asked}
+        return Explanation(states, min(found.log - total, 0.0), found.log, found.cells)
+
     def log_evidence(self, evidence: Mapping[str, Any], *, memory: int = _exact.MEMORY) -> float:
         """Return ln P(evidence), the density of it if there are numbers in it; -infinity if it cannot be."""
         known = self._known(evidence)
-        total = _exact.eliminate(self.factors(known, []), [], self.sizes, memory).table.sum()
-        return float(np.log(total)) if total > 0 else -np.inf
+        return float(_exact.eliminate(self.factors(known, (), memory), [], self.sizes, memory).logs)
 
-    def factors(self, known: Mapping[int, float], asked: Iterable[int]) -> list[_exact.Factor]:
-        """Return the tables that a query needs, cut down to the evidence; nodes below everything asked are left out."""
+    def factors(
+        self, known: Mapping[int, float], asked: Iterable[int], memory: int = _exact.MEMORY
+    ) -> list[_exact.Factor]:
+        """Return the factors that a query needs, cut down to the evidence, as logarithms.
+
+        Nodes below everything asked are left out; numbers that are not known are integrated out.
+        """
         needed = _graph.ancestors(self.parents, {*asked, *known})
-        hidden = [node for node in needed if self.is_number(node) and node not in known]
-        if hidden:
-            raise ValueError(
-                f"Network: {self.names[hidden[0]]!r} is a number that is not known, above what is; exact inference "
-                "sums over states alone: give it as evidence, or sample (method='weighting')."
-            )
-        return [self._factor(node, known) for node in sorted(needed)]
+        groups = _hybrid.groups(self, known, needed)
+        joined = {family for group in groups for family in group.families}
+        found = [self._factor(node, known) for node in sorted(needed - joined)]
+        return found + [_hybrid.integrate(self, group, known, memory).factor for group in groups]
 
     def _factor(self, node: int, known: Mapping[int, float]) -> _exact.Factor:
         family = [one for one in (*self.parents[node], node) if not self.is_number(one)]
@@ -241,14 +271,17 @@ class Network:
         if self.is_number(node):
             numbers = [known[one] for one in self.parents[node] if self.is_number(one)]
             mean = table[..., 0] + table[..., 1:-1] @ np.array(numbers)
-            table = np.exp(-0.5 * ((known[node] - mean) / table[..., -1]) ** 2 - 0.5 * LOG_2PI) / table[..., -1]
+            logs = -0.5 * ((known[node] - mean) / table[..., -1]) ** 2 - 0.5 * LOG_2PI - np.log(table[..., -1])
+        else:
+            with np.errstate(divide="ignore"):
+                logs = np.log(table)
         cut = tuple(int(known[one]) if one in known else slice(None) for one in family)
-        return tuple(one for one in family if one not in known), table[cut]
+        return tuple(one for one in family if one not in known), logs[cut]
 
     def _calibrated(self, known: Mapping[int, float], memory: int) -> tuple[JunctionTree, dict[int, np.ndarray]]:
         tree = self._tree(known, memory)
-        found, total = tree.marginals({k: int(v) for k, v in known.items() if k in tree.nodes})
-        self._possible(total > -np.inf)
+        found, total = tree.marginals({k: int(v) for k, v in known.items() if not self.is_number(k)})
+        self.require_possible(total)
         return tree, found
 
     def _tree(self, known: Mapping[int, float], memory: int) -> JunctionTree:
@@ -256,7 +289,7 @@ class Network:
         if any(one is None for one in self.states):
             nodes = [node for node in range(len(self.names)) if not self.is_number(node)]
             free = {k: v for k, v in known.items() if self.is_number(k)}
-            return JunctionTree(self.factors(free, nodes), self.sizes, memory)
+            return JunctionTree(self.factors(free, nodes, memory), self.sizes, memory)
         made = self.__dict__.get("_made")
         if made is None:
             made = JunctionTree(self.factors({}, range(len(self.names))), self.sizes, memory)
@@ -273,10 +306,11 @@ class Network:
                 found[node] = float(value)
                 if not np.isfinite(found[node]):
                     raise ValueError(f"Network: the value of {name!r} must be a finite number; got {value!r}.")
-            elif str(value) not in states:
+                continue
+            place = place_of(value, states)
+            if place is None:
                 raise ValueError(f"Network: {name!r} has no state {value!r}; its states are {', '.join(states)}.")
-            else:
-                found[node] = states.index(str(value))
+            found[node] = place
         return found
 
     def _check_query(self, asked: list[int], known: Mapping[int, float], method: str) -> None:
@@ -288,26 +322,51 @@ class Network:
         if numbers:
             raise ValueError(f"Network: {numbers[0]!r} is a number; ask `expectation` for its mean and spread.")
 
-    def _possible(self, possible: bool) -> None:
-        if not possible:
+    def require_possible(self, log_evidence: float) -> None:
+        """Raise if ln P(evidence) is -infinity."""
+        if log_evidence == -np.inf:
             raise ValueError("Network: the evidence has probability 0, so that nothing follows from it.")
 
-    def _answer(self, asked: list[int], table: np.ndarray, error: np.ndarray | None, cells: int) -> Answer:
+    def _answer(self, asked: list[int], table: np.ndarray, error: np.ndarray | None, cells: int, *drawn: Any) -> Answer:
         names = tuple(self.names[node] for node in asked)
-        return Answer(names, tuple(self.states[node] or () for node in asked), table, error, cells)
+        return Answer(names, tuple(self.states[node] or () for node in asked), table, error, cells, *drawn)
 
     def expectation(
-        self, name: str, evidence: Mapping[str, Any] | None = None, *, n_samples: int = 10_000, random_state: Any = 0
+        self,
+        name: str,
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        method: str = "elimination",
+        memory: int = _exact.MEMORY,
+        n_samples: int = 10_000,
+        random_state: Any = 0,
     ) -> tuple[float, float, float]:
-        """Return mean and standard deviation of a number given evidence, and the standard error of the mean, by
-        weighted draws."""
-        from assay.bayes_net import _draws
+        """Return mean and standard deviation of a number given evidence, and the standard error of the mean.
 
-        node = _position(self.names, name)
+        They are exact, with error 0, by "elimination"; "weighting" draws `n_samples` rows forwards and weights them.
+        """
+        node, known = _position(self.names, name), self._known(evidence)
         if not self.is_number(node):
             raise ValueError(f"Network: {name!r} has states and no mean; ask `infer`.")
-        rng = np.random.default_rng(random_state)
-        return _draws.moments(self, node, self._known(evidence), int(n_samples), rng)
+        if method not in ("elimination", "weighting") or node in known:
+            raise ValueError("Network: method must be 'elimination' or 'weighting', of a number that is not known.")
+        if method == "elimination":
+            return (*_hybrid.moments(self, node, known, memory), 0.0)
+        from assay.bayes_net import _draws
+
+        return _draws.moments(self, node, known, int(n_samples), np.random.default_rng(random_state))
+
+    def do(self, values: Mapping[str, Any]) -> "Network":
+        """Return the network in which nodes are set to values from outside, whatever their parents are.
+
+        A node that is set keeps its name and loses its parents; it has the state with probability 1. A number that is
+        set is no longer a node: its children have its value in their intercepts.
+
+        >>> net = Network.of({"a": ["0", "1"], "b": ["0", "1"]}, {"a": [0.5, 0.5], "b": (["a"], [[0.9, 0.1], [0.2, 0.8]])})
+        >>> net.do({"b": 1}).infer("a")["1"]
+        0.5
+        """
+        return _interventions.do(self, self._known(values))
 
     # Files -------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 Beginning at `verify`, at the reader of the model's family and at the rules of the certificate's claims, every top-level
 function, class and constant that a reached definition names is reached too, wherever the checker, the format of claims
-and the cutting of rows into blocks define it. NumPy, SciPy and Python's own library are trusted.
+and the cutting of rows into blocks define it. How a certificate is printed is no part of it. NumPy, SciPy and Python's
+own library are trusted.
 """
 
 import ast
@@ -17,13 +18,16 @@ from typing import Any, NamedTuple
 
 from assay.checker import bounds, facts
 from assay.checker.family import find
+from assay.checker.verify import TABLE
 from assay.claims.claim import Certificate
 from assay.claims.definitions import Definition
 
 _READ = ("assay.checker", "assay.claims", "assay.data.blocks")
 _FAMILY = ("assay.checker.families", "assay.checker.rules")
+_PRINTED = "assay.claims.words"  # how a certificate is printed: no verdict is computed from it
 _TABLES = ("CLAIMS", "FAMILY")  # lists of every claim there is: only those of the certificate are followed
 _ROOTS = (("assay.checker.verify", "verify"), ("assay.claims.document", "from_json"))
+_TABLE_ROOT = ("assay.checker.tables", "verify_table")  # where a model of a table is judged
 
 Name = tuple[str, str]
 
@@ -41,11 +45,12 @@ class Part(NamedTuple):
 
 def audit(certificate: Certificate, families: Iterable[str] = ()) -> list[Part]:
     """Return the definitions that the verdict on a certificate rests on, file by file."""
-    waiting = [*_ROOTS, *_of_certificate(certificate, [certificate.model.family, *families])]
+    of_table = [_TABLE_ROOT] if certificate.model.family == TABLE else []
+    waiting = [*_ROOTS, *of_table, *_of_certificate(certificate, [certificate.model.family, *families])]
     reached: set[Name] = set()
     while waiting:
         name = waiting.pop()
-        if name not in reached and name[1] not in _TABLES:
+        if name not in reached and name[0] != _PRINTED and name[1] not in _TABLES:
             reached.add(name)
             waiting += _named_by(name)
     parts = [_part(name) for name in reached if name[1] in _definitions(name[0])]

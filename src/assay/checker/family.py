@@ -19,6 +19,9 @@ from assay.claims.definitions import register as define
 from assay.claims.model import StoredModel, is_text
 
 MOST_MEMBERS = 10_000
+MOST_COLUMNS = 2**20
+"""Columns of a model whose arrays have fewer entries, and lengths of an axis of an array without any: what is computed
+for each column costs no more than the file is large, or than this."""
 _DEEPEST = 6  # models that consist of models that consist of models
 NUMBERS, SINGLE, WHOLE, TEXT = ("<f8",), ("<f8", "<f4"), ("<i8", "<i4"), ("text",)
 """Types of arrays: real numbers (of single precision only where a learner computes in it), integers, and text."""
@@ -45,6 +48,8 @@ class Variant:
         Whether it consists of fitted models.
     parameters : bool
         Whether `read` wants the constructor parameters, before everything else.
+    wide : bool
+        Whether columns are pixels, of which there may be many, since nothing is computed for each column alone.
     more : mapping of str to functions
         Arrays of numbers that some learners of the variant have beside these (`Learner.more_arrays`), for what is not
         certified: `check(array, predictor)` tells whether one is sound.
@@ -56,6 +61,7 @@ class Variant:
     target: bool = True
     members: bool = False
     parameters: bool = False
+    wide: bool = False
     more: Mapping[str, Callable[[np.ndarray, Any], bool]] = field(default_factory=dict)
 
 
@@ -112,6 +118,7 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
         raise Rejected(f"the model's arrays are not those of the family {stored.family}: look at {odd[:40]!r}")
     if bool(stored.members) != variant.members or len(stored.members) > MOST_MEMBERS or depth > _DEEPEST:
         raise Rejected("the model has members that its family does not have, none, or too many")
+    _check_empty(stored.arrays)
     members = [read_model(member, depth + 1, any_size=any_size) for member in stored.members]
     numbers = [_numbers(stored.arrays[name], name, types, any_size) for name, types in variant.arrays.items()]
     classes = read_classes(stored.arrays["classes_"]) if variant.classes else None
@@ -122,7 +129,24 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
         if not variant.more[name](_numbers(stored.arrays[name], name, NUMBERS + WHOLE, any_size=True), predictor):
             raise Rejected(f"{name} does not go with the other arrays")
     _check_names(stored.arrays.get("feature_names_in_"), predictor)
+    check_width(stored, predictor.columns)
     return predictor
+
+
+def check_width(stored: StoredModel, columns: int) -> None:
+    """Reject a model that reads more columns than its arrays and members can be about."""
+    variant = find(stored.family)[1]
+    if variant.wide or variant.parameters:  # those of a table are listed
+        return
+    entries = sum(array.size for one in (stored, *stored.members) for array in one.arrays.values())
+    if columns > max(MOST_COLUMNS, entries):
+        raise Rejected(f"the model reads {columns} columns; one of {entries} numbers may read {MOST_COLUMNS}")
+
+
+def _check_empty(arrays: Mapping[str, Any]) -> None:
+    for name, one in arrays.items():
+        if isinstance(one, np.ndarray) and not one.size and max(one.shape) > MOST_COLUMNS:
+            raise Rejected(f"{name[:40]} has no entries, and an axis of {max(one.shape)}")
 
 
 def _numbers(stored: Any, name: str, types: tuple[str, ...], any_size: bool) -> np.ndarray:

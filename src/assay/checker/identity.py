@@ -17,13 +17,19 @@ CHUNK = 4096
 class DataDigest:
     """Fingerprint of one data set, fed block by block."""
 
-    def __init__(self, labels: tuple[str, ...] | None, classes: tuple[str, ...] | None, has_target: bool = True):
+    def __init__(
+        self,
+        labels: tuple[str, ...] | None,
+        classes: tuple[str, ...] | None,
+        has_target: bool = True,
+        others: bool = False,
+    ):
         self.rows, self.has_target, self._hash = 0, has_target, hashlib.sha256()
         if has_target and classes is not None and not (labels is not None and set(labels) <= set(classes)):
             raise Rejected("the certificate must list the labels of the rows, all of them classes of the model")
         self._chunks: list[bytes] = []
         self._held: tuple[list[bytes], list[bytes]] = ([], [])  # targets and weights of the open chunk
-        self._labels = None if labels is None else LabelReader(labels, classes)
+        self._labels = None if labels is None else LabelReader(labels, classes, others)
         self._header: dict[str, Any] = {"labels": None if labels is None else list(labels)}
 
     def read_targets(self, y: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -71,9 +77,13 @@ class DataDigest:
 
 
 class LabelReader:
-    """Turns labels into their positions in the certificate's list and in the model's list of classes."""
+    """Turns labels into their positions in the certificate's list and in the model's list of classes.
 
-    def __init__(self, labels: tuple[str, ...], classes: tuple[str, ...] | None):
+    With `others`, labels that are not listed have the position -1 in both; else they are refused.
+    """
+
+    def __init__(self, labels: tuple[str, ...], classes: tuple[str, ...] | None, others: bool = False):
+        self._others = others
         self._position = {label: i for i, label in enumerate(labels)}
         self._class = {label: i for i, label in enumerate(classes or ())}
         self._values: np.ndarray | None = None
@@ -101,10 +111,10 @@ class LabelReader:
             met = np.unique(y) if self._values is None else np.unique(np.concatenate([self._values, np.unique(y)]))
             names = [str(value) for value in met.tolist()]
             unknown = [name for name in names if name not in self._position]
-            if unknown:
+            if unknown and not self._others:
                 raise Rejected(f"the rows have the label {unknown[0][:40]!r}, which the certificate does not list")
             self._values = met
-            self._positions = np.array([self._position[name] for name in names])
+            self._positions = np.array([self._position.get(name, -1) for name in names])
             self._codes = np.array([self._class.get(name, -1) for name in names])
         raise Rejected("y mixes types, or has labels that are not equal to themselves")
 
@@ -127,6 +137,25 @@ def canonical(X: np.ndarray) -> np.ndarray:
     if gaps.any():
         values[gaps] = np.nan
     return values
+
+
+def texts_of(values: Any) -> list[str]:
+    """Return the values of a column as text: whole numbers without a point, others as Python writes them; a missing
+    one is empty."""
+    found = []
+    for value in np.asarray(values, dtype=object).ravel().tolist():
+        whole = isinstance(value, float) and value.is_integer()
+        found.append("" if value is None or value != value else str(int(value)) if whole else str(value))
+    return found
+
+
+def digest_of_values(texts: list[str]) -> str:
+    """Return the fingerprint of a column: SHA-256 of each text's length and UTF-8, in the order of the rows."""
+    digest = hashlib.sha256(b"assay-column/1\n")
+    for text in texts:
+        content = text.encode()
+        digest.update(len(content).to_bytes(8, "little") + content)
+    return digest.hexdigest()
 
 
 def check_integers(values: Any, name: str) -> None:

@@ -1,18 +1,21 @@
-"""The checker's own predictors: decision values of a stored model, each with a bound on its error."""
+"""The checker's own predictors: decision values of a stored model, each with a bound on its error.
+
+A claim is about what `predict` says, which rounds too. So an error bound here holds the rounding of two sums, the
+checker's and the learner's, whatever their order: where a margin exceeds it, both decide alike. A row within the bound
+is open: an error where the claim bounds errors from above, none where it bounds them from below. Nothing is settled by
+better arithmetic than the learner's. Votes that are counted without rounding have the error zero; tied ones are open
+too, unless `first_of_equals` says that the learner's rule is the first class.
+"""
 
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from assay.checker.numerics import U, above, gamma
 from assay.checker.record import Refused, Rejected
-
-MOST_EXACT = 256
-"""Rows of a block that are decided in exact arithmetic, at most; more are left open."""
 
 
 class Predictor:
@@ -23,6 +26,7 @@ class Predictor:
     reads_gaps = False  # whether a row may lack values
     loss = "absolute"  # what the mean loss of a model without classes is about
     degree: int | None = None  # of the polynomials that its scores are, if they are any
+    first_of_equals = False  # whether `predict` gives the first class where exact scores (of error 0) are tied
     compared = True  # whether the scores of a classifier are compared with each other, instead of voting in pairs
 
     @property
@@ -44,10 +48,6 @@ class Predictor:
         """Return error bounds (rows, K) for these rows alone."""
         raise Rejected("such a model has no scores")
 
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        """Return the scores of one row in rational arithmetic."""
-        raise Refused("the scores of such a model are not rational numbers")
-
     def losses(self, view: Any, clip: float, low: float) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds of the loss of each row clipped to [low, low + clip], less low, from below and above."""
         scores, errors = view.scores
@@ -56,9 +56,6 @@ class Predictor:
         residual = np.abs(view.targets - scores)[:, 0]
         slack = errors[0] + 4 * U * residual
         return np.clip(residual - slack, 0.0, clip), np.minimum(residual + slack, clip)
-
-    def check_encoding(self, table: Any) -> None:
-        """Reject the encoding of the table model that this model is the member of, if it needs a certain one."""
 
     def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
         """Return ln of a bound of the number of ways in which a class of hypotheses that only this family has labels
@@ -134,11 +131,6 @@ class Linear(Predictor):
     def _error(self, magnitude: np.ndarray) -> np.ndarray:
         return gamma(2 * self.W.shape[1] + 8) * (magnitude + np.abs(self.b))
 
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        row = [Fraction(value) for value in x.tolist()]
-        pairs = zip(self.W.tolist(), self.b.tolist())
-        return [sum((Fraction(w) * v for w, v in zip(weights, row)), Fraction(b)) for weights, b in pairs]
-
     def weight_norm(self) -> tuple[float, float]:
         return norm_bounds(float(np.sum(self.W * self.W)), 0.0, self)
 
@@ -189,14 +181,6 @@ class Quadratic(Predictor):
     def _evaluate(u: np.ndarray, *parts: np.ndarray) -> np.ndarray:
         return np.stack([np.einsum("ij,ij->i", u @ A + w, u) + b for A, w, b in zip(*parts)], axis=1)
 
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        u = [Fraction(a) - Fraction(c) for a, c in zip(x.tolist(), self.center.tolist())]
-        found = []
-        for A, w, b in zip(self.A.tolist(), self.w.tolist(), self.b.tolist()):
-            rows = (sum((Fraction(a) * v for a, v in zip(row, u)), Fraction(c)) for row, c in zip(zip(*A), w))
-            found.append(sum((r * v for r, v in zip(rows, u)), Fraction(b)))
-        return found
-
 
 def margins(model: Predictor, scores: np.ndarray, errors: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Any]:
     """Return score of the true class minus the best other one, and a bound of its error; right iff above
@@ -218,37 +202,54 @@ def error_counts(
 ) -> tuple[int, int]:
     """Return how many rows are certainly wrong, and how many are not certainly right.
 
-    Rows that the bound for the whole block leaves open get a bound of their own, then exact arithmetic; where scores
-    are exact (counts of votes), a margin of zero is a tie and an error.
+    Rows that the bound for the whole block leaves open get a bound of their own.
     """
-    margin, error = margins(model, scores, errors, codes)
-    tie = (margin == 0) & (error == 0)
-    # What is not a number, after an overflow, compares as false: such a row is neither certainly right nor wrong.
-    low, high = int(np.sum((margin < -error) | tie)), int(np.sum(~(margin > error)))
-    rows = np.flatnonzero(~(np.abs(margin) > error) & ~tie)
+    wrong, right = _judged(model, scores, errors, codes)
+    rows = np.flatnonzero(~(wrong | right))
     if len(rows):
-        margin, error = margins(model, scores[rows], model.row_errors(X[rows]), codes[rows])
-        low, high = low + int(np.sum(margin < -error)), high - int(np.sum(margin > error))
-        rows = rows[~(np.abs(margin) > error)]
-    if len(rows) <= MOST_EXACT:
-        try:
-            wrong = sum(not _exactly_right(model, X[i], codes[i]) for i in rows)
-        except Refused:  # such rows stay open
-            return low, high
-        low, high = low + wrong, high - (len(rows) - wrong)
-    return low, high
+        wrong[rows], right[rows] = _judged(model, *_by_row(model, X[rows]), codes[rows])
+    return int(wrong.sum()), int((~right).sum())
 
 
-def _exactly_right(model: Predictor, x: np.ndarray, code: int) -> bool:
-    scores = model.exact_scores(x)
-    if model.binary:
-        return scores[0] > 0 if code == 1 else scores[0] < 0
-    return all(scores[code] > other for k, other in enumerate(scores) if k != code)
+def _judged(
+    model: Predictor, scores: np.ndarray, errors: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows are certainly predicted wrong, and which certainly right."""
+    margin, error = margins(model, scores, errors, codes)
+    # What is not a number, after an overflow, compares as false: such a row is neither certainly right nor wrong.
+    wrong, right = margin < -error, margin > error
+    if model.first_of_equals:
+        tied, first = (margin == 0) & (error == 0), _guess(model, scores) == codes
+        wrong, right = wrong | (tied & ~first), right | (tied & first)
+    return wrong, right
+
+
+def _by_row(model: Predictor, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of these rows and the bounds of each row: both of one and the same array, since votes that are
+    open in a larger block may be certain here."""
+    return model.scores(X, np.abs(X).max(axis=0, initial=0.0))[0], model.row_errors(X)
+
+
+def _guess(model: Predictor, scores: np.ndarray) -> np.ndarray:
+    return (scores[:, 0] > 0).astype(np.int64) if model.binary else scores.argmax(axis=1)
+
+
+def decided(
+    model: Predictor, X: np.ndarray, found: tuple[np.ndarray, np.ndarray] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the predicted class of each row, and whether `predict` certainly says the same; `found` are the scores and
+    their errors, if they are known."""
+    scores, errors = model.scores(X, np.abs(X).max(axis=0, initial=0.0)) if found is None else found
+    guess = _guess(model, scores)
+    sure = _judged(model, scores, errors, guess)[1]
+    rows = np.flatnonzero(~sure)
+    if len(rows):
+        found = _by_row(model, X[rows])
+        guess[rows] = _guess(model, found[0])
+        sure[rows] = _judged(model, *found, guess[rows])[1]
+    return guess, sure
 
 
 def predicted(view: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the predicted class of each row, and whether the checker is sure of it."""
-    scores, errors = view.scores
-    guess = (scores[:, 0] > 0).astype(np.int64) if view.model.binary else scores.argmax(axis=1)
-    margin, error = margins(view.model, scores, errors, guess)
-    return guess, margin > error
+    """Return the predicted class of each row of a block, and whether `predict` certainly says the same."""
+    return decided(view.model, view.X, view.scores)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.identity import DataDigest, canonical, check_integers, column_range, near_keys
+from assay.checker.identity import DataDigest, canonical, check_integers, column_range, near_keys, texts_of
 from assay.checker.predictors import Predictor
 from assay.checker.record import SURPRISES, Refused, Rejected, array
 from assay.checker.rule import View
@@ -27,7 +27,8 @@ class Reader:
 class DataSet:
     """One data set while it is read: its fingerprint in this pass, and what went wrong with it."""
 
-    def __init__(self, reference: DataReference, reader: Reader, keep_keys: bool):
+    def __init__(self, reference: DataReference, reader: Reader, keep_keys: bool, others: bool = False):
+        self.others = others  # whether rows may be of classes that the model does not know
         self.reference, self.reader, self.keep_keys = reference, reader, keep_keys
         self.failure: Exception | None = None
         self.keys: list[np.ndarray] = []  # one number per row, equal for nearly equal rows; kept to compare two sets
@@ -36,7 +37,8 @@ class DataSet:
     def open(self) -> None:
         """Begin a pass over the rows."""
         self.passes += 1
-        self.digest = DataDigest(self.reference.labels, self.reader.model.classes, self.reader.has_target)
+        reader = self.reader
+        self.digest = DataDigest(self.reference.labels, reader.model.classes, reader.has_target, self.others)
 
     def view(self, block: Block) -> View | None:
         """Return the block as the rules see it; None once something is wrong with the set."""
@@ -57,14 +59,14 @@ class DataSet:
         if weight is not None and np.any(weight < 0):
             raise Rejected("sample_weight has negative entries")
         codes, targets = self.digest.read_targets(block.y)
-        X = canonical(block.X)
-        self.digest.feed(X, targets, weight)
+        raw = canonical(block.X)
+        self.digest.feed(raw, targets, weight)
         if self.passes == 1 and self.keep_keys:
-            self.keys.append(near_keys(X))
-        X = X if self.reader.encode is None else self.reader.encode(X)
+            self.keys.append(near_keys(raw))
+        X = raw if self.reader.encode is None else self.reader.encode(raw)
         weight = np.ones(rows) if weight is None else weight
         whole = np.nan_to_num(X, posinf=np.inf, neginf=-np.inf) if self.reader.model.reads_gaps else X
-        return View(X, codes, targets, weight, column_range(whole), block.start, self.reader.model)
+        return View(X, codes, targets, weight, column_range(whole), block.start, self.reader.model, raw)
 
     def close(self, name: str) -> None:
         """Compare the rows of this pass with the ones the certificate is about."""
@@ -153,12 +155,30 @@ def tables_of(certificate: Certificate, X: Any, y: Any, weight: Any, holdout: An
     return tables
 
 
+def columns_of(certificate: Certificate, columns: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the values on the hold-out rows of columns beside X, as text."""
+    found: dict[str, list[str]] = {}
+    if "holdout" not in certificate.data:
+        return found
+    split, rows = certificate.split, certificate.data["holdout"].rows
+    for name, values in columns.items():
+        array_of = np.asarray(values, dtype=object)
+        if split is not None:
+            if array_of.shape != (sum(one.rows for one in certificate.data.values()),):
+                raise Rejected(f"the column {name[:40]!r} must have a value for each row of the table")
+            array_of = array_of[np.sort(np.asarray(split["holdout"]))]
+        if array_of.shape != (rows,):
+            raise Rejected(f"the column {name[:40]!r} has {array_of.size} values for {rows} hold-out rows")
+        found[name] = texts_of(array_of)
+    return found
+
+
 def _split(certificate: Certificate, split: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return the sorted row numbers of each set: disjoint, without repeats, as many as the sets have rows."""
-    if {"train", "holdout"} != set(split) or {"train", "holdout"} != set(certificate.data):
-        raise Rejected("a split names the rows of train and holdout")
+    if {"train", "holdout"} != set(split) - {"seed"} or {"train", "holdout"} != set(certificate.data):
+        raise Rejected("a split names the rows of train and holdout, and perhaps the seed that they were drawn with")
     rows: dict[str, np.ndarray] = {}
-    for name, part in split.items():
+    for name, part in ((name, split[name]) for name in ("train", "holdout")):
         rows[name] = np.sort(array(part, f"split of {name}", (None,), integer=True))
         if len(part) != certificate.data[name].rows:
             raise Rejected(f"the split lists {len(part)} {name} rows, the certificate {certificate.data[name].rows}")

@@ -24,6 +24,8 @@ class View:
     largest: np.ndarray  # (d,) largest magnitude of each column in this block
     start: int
     model: Predictor
+    raw: np.ndarray  # the rows as they are fingerprinted: X, or what X was encoded from
+    digests: list[bytes] | None = None  # of the rows, once `draws.digests_of` was asked for them
     _scores: tuple[np.ndarray, np.ndarray] | None = None
     _errors: tuple[int, int] | None = None
 
@@ -88,6 +90,16 @@ class Context:
     rules: dict[int, "Rule"] = field(default_factory=dict)  # by position of the claim
     failures: dict[int, Exception] = field(default_factory=dict)
     near_copies: int | None = None  # hold-out rows that are nearly training rows, once both were seen
+    columns: Mapping[str, list[str]] = field(default_factory=dict)  # values of the hold-out rows that X has not
+
+    def column(self, name: Any) -> list[str]:
+        """Return the values of a column beside X on the hold-out rows."""
+        if not isinstance(name, str) or not name.isprintable() or len(name) > 1000:
+            raise Rejected("the name of a column is one line of text")
+        if name not in self.columns:
+            short = name[:80]
+            raise Refused(f"the values of the column {short!r} are not given; pass columns={{{short!r}: values}}")
+        return self.columns[name]
 
     def rule_for(self, template: str) -> tuple[int, "Rule"]:
         """Return the first claim of that template and its rule."""
@@ -125,6 +137,18 @@ class Rule:
     def measure(self) -> float:
         """Return the checker's own bound, rounded towards the side on which it stays true."""
         raise NotImplementedError
+
+    def observed(self) -> float | None:
+        """Return the share of errors, or the mean, of the same rows as the statement, on the side of the claim on which
+        it is certain; None for claims about something else."""
+        return None
+
+    def check_observed(self) -> None:
+        """Reject a bound that says more than the rows themselves: no theorem allows it, whatever its constants."""
+        seen, value = self.observed(), self.claim.value
+        if seen is not None and (value < seen if self.claim.direction == "upper" else value > seen):
+            how = "below" if self.claim.direction == "upper" else "above"
+            raise Rejected(f"the value {value:.10g} lies {how} {seen:.10g}, which was observed on the same rows")
 
     @property
     def linear(self) -> Linear:

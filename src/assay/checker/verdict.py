@@ -31,10 +31,11 @@ class Verdict(NamedTuple):
 @dataclass(frozen=True)
 class Report:
     """Verdicts on a certificate; `structure` is the one on what the claims stand on: record, ledger, model,
-    data."""
+    data; `about` tells which rows of a table the claims are about."""
 
     structure: Verdict
     verdicts: tuple[Verdict, ...] = ()
+    about: str = ""
 
     @property
     def holds(self) -> bool:
@@ -48,7 +49,8 @@ class Report:
         return "; ".join(failed) if failed or self.verdicts else "the certificate makes no claim"
 
     def __str__(self) -> str:
-        return "\n".join([self._head, *(f"  {verdict}" for verdict in (self.structure, *self.verdicts))])
+        about = [self.about] if self.about and self.holds else []
+        return "\n".join([self._head, *(f"  {verdict}" for verdict in (self.structure, *self.verdicts)), *about])
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -56,7 +58,8 @@ class Report:
             for v in (self.structure, *self.verdicts)
         )
         heads = "<tr><th>claim</th><th>verdict</th><th>reason</th></tr>"
-        return f"<p><b>{self._head}</b></p><table>{heads}{rows}</table>"
+        about = f"<p>{escape(self.about)}</p>" if self.about and self.holds else ""
+        return f"<p><b>{self._head}</b></p><table>{heads}{rows}</table>{about}"
 
     @property
     def _head(self) -> str:

@@ -15,7 +15,7 @@ from assay.checker import bounds, facts
 from assay.checker.family import find, read_model, stored_form
 from assay.checker.identity import copies
 from assay.checker.record import SURPRISES, Refused, Rejected, check_record
-from assay.checker.rows import DataSet, Reader, Table, other_rows, tables_of
+from assay.checker.rows import DataSet, Reader, Table, columns_of, other_rows, tables_of
 from assay.checker.rule import Clock, Context, Rule, View
 from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate, Claim
@@ -35,6 +35,7 @@ def verify(
     *,
     sample_weight: Any = None,
     holdout: tuple[Any, Any] | None = None,
+    columns: Mapping[str, Any] | None = None,
     limit: float | None = None,
 ) -> Report:
     """Re-check a certificate without trusting how the model was fitted.
@@ -46,6 +47,8 @@ def verify(
     X, y, sample_weight : the training rows; the whole table if the certificate has a split.
         Instead of arrays, X may be an object with `blocks()`, which yields its rows in order.
     holdout : (X, y) of the hold-out rows, when the certificate has no split
+    columns : values of columns that the model does not read but a claim names, such as that of groups: a mapping of
+        names to one value for each row of the table or, when the certificate has no split, of the hold-out rows
     limit : seconds after which the claims that are not yet judged "cannot be checked"; None for as long as it takes,
         which the sizes of model, certificate and rows bound
 
@@ -69,9 +72,9 @@ def verify(
         if stored.family == TABLE:
             reader = Reader(predictor.inner, variant.target, predictor.columns, predictor.encode)
         tables = tables_of(certificate, X, y, sample_weight, holdout)
-        return _Check(certificate, allowed, reader, tables, clock).report()
+        return _Check(certificate, allowed, reader, tables, columns or {}, clock).report()
     except (Rejected, Refused, *SURPRISES) as error:
-        return Report(_failed("certificate", error))
+        return Report(failed("certificate", error))
 
 
 class _Check:
@@ -83,19 +86,23 @@ class _Check:
         allowed: Mapping[str, Definition],
         reader: Reader,
         tables: list[Table],
+        columns: Mapping[str, Any],
         clock: Clock,
     ):
         self.certificate, self.allowed, self.tables, self.clock = certificate, allowed, tables, clock
         self.kept: list[tuple[str, View]] | None = None
         model, two = reader.model, len(certificate.data) > 1
-        self.sets = {name: DataSet(reference, reader, two) for name, reference in certificate.data.items()}
+        self.sets = {
+            name: DataSet(reference, reader, two, others=name == "holdout")
+            for name, reference in certificate.data.items()
+        }
         for name, part in self.sets.items():
             if not any(name in table.sets for table in tables):
                 how = "pass the whole table as X, y" if certificate.split is not None else _HOW[name]
                 part.failure = Refused(f"the {name} rows are not given; {how}")
         self._compare_sizes()
         rows = {name: reference.rows for name, reference in certificate.data.items()}
-        self.context = Context(certificate, model, rows, clock)
+        self.context = Context(certificate, model, rows, clock, columns=columns_of(certificate, columns))
         self.most = max(1, _HELD // max(1, model.width, len(model.classes or ())))
         self.rules, self.failures = self.context.rules, self.context.failures
         for position, claim in enumerate(certificate.claims):
@@ -132,7 +139,7 @@ class _Check:
         verdicts = tuple(self._judge(p, claim) for p, claim in enumerate(self.certificate.claims))
         wrong = [part.failure for part in self.sets.values() if part.failure is not None]
         wrong = [failure for failure in wrong if not isinstance(failure, Refused)]
-        return Report(_failed("certificate", wrong[0]) if wrong else Verdict("certificate", "PROVED", ""), verdicts)
+        return Report(failed("certificate", wrong[0]) if wrong else Verdict("certificate", "PROVED", ""), verdicts)
 
     def _compare_sets(self) -> None:
         """Refuse hold-out rows that were picked from the table, or that are training rows again."""
@@ -174,7 +181,8 @@ class _Check:
                 view = self.sets[name].view(block)
                 if view is None:
                     continue
-                room -= view.X.size + len(view.X) * len(view.model.classes or ())
+                raw = 0 if view.raw is view.X else view.raw.size
+                room -= view.X.size + raw + len(view.X) * len(view.model.classes or ())
                 kept = [*kept, (name, view)] if room >= 0 else []
                 yield name, view
         for name, part in self.sets.items():
@@ -196,8 +204,9 @@ class _Check:
             if position not in self.failures:
                 measured = self._step(position, rule.measure)
                 self._step(position, rule.check_complete)
+                self._step(position, rule.check_observed)
         if position in self.failures:
-            return _failed(name, self.failures[position])
+            return failed(name, self.failures[position])
         upper = claim.direction == "upper"
         if not (measured <= claim.value if upper else measured >= claim.value):  # also when measured is NaN
             claimed = f"claimed {'<=' if upper else '>='} {claim.value:.10g}, measured {measured:.10g}"
@@ -218,11 +227,10 @@ class _Check:
 _HOW = {"train": "pass them as X, y", "holdout": "pass holdout=(X, y)"}
 
 
-def _failed(name: str, failure: Exception) -> Verdict:
+def failed(name: str, failure: Exception) -> Verdict:
     if isinstance(failure, (Rejected, Refused)):
         return Verdict(name, "REFUSED" if isinstance(failure, Refused) else "REJECTED", str(failure))
     if isinstance(failure, MemoryError):
         size = " ".join(str(failure).split())[:80] or "its size is not known"
         return Verdict(name, "REFUSED", f"this machine has too little memory for it ({size})")
     return Verdict(name, "REJECTED", f"it is malformed ({type(failure).__name__}: {str(failure)[:80]})")
-

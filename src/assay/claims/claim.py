@@ -14,7 +14,7 @@ import numpy as np
 
 from assay.claims.definitions import Definition, definition
 
-FORMAT = "assay-certificate/2"
+FORMAT = "assay-certificate/3"
 
 Witness = Mapping[str, np.ndarray]
 
@@ -125,6 +125,13 @@ class Certificate:
     unreported: tuple[tuple[str, str], ...] = ()  # (template, delta) of bounds computed and not shown
     split: Mapping[str, np.ndarray] | None = None  # row numbers of "train" and "holdout" in one table
     format: str = FORMAT
+    looks: Mapping[str, Any] | None = None  # declared: `count`, how often these rows were looked at, this time included
+    # (0: not known); derived: `reserve`, numbers of the table's rows with a target that are kept for later looks, from
+    # `part` and `parts`, the one of so many parts of `units` hold-out rows or groups that was looked at
+    time: Mapping[str, Any] | None = (
+        None  # `name`, `kind`, `levels`, `written` of the column whose newest rows are held
+    )
+    # out; derived, as is a split whose `seed` drew the rows
 
     def find(self, name: str, **params: Any) -> Claim:
         """Return the first claim of that name or code (with or without its version) whose params match."""
@@ -137,6 +144,12 @@ class Certificate:
     def __getitem__(self, name: str) -> Claim:
         """Return the first claim of that name: `certificate["logistic.gap"]`."""
         return self.find(name)
+
+    @property
+    def named_columns(self) -> list[str]:
+        """Columns that the model does not read but claims name, such as that of groups; `verify` needs their values."""
+        found = (claim.params.get("group") for claim in self.claims if isinstance(claim.params, Mapping))
+        return sorted({name for name in found if isinstance(name, str)})
 
     @property
     def tightest(self) -> Claim | None:

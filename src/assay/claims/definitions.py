@@ -17,16 +17,18 @@ ASSUMPTIONS = {
     "A-IID(train)": "the training rows are independent draws from one distribution, from which new data come too",
     "A-IID(holdout)": "the hold-out rows are independent draws from one distribution, from which new data come too",
     "A-SPLIT(holdout)": "nothing about the model (preprocessing, features, hyper-parameters, stopping) was chosen "
-    "by looking at the hold-out rows",
-    "A-RANGE": "the loss lies in the stated range by construction",
+    "by looking at the hold-out rows, nor were these, or the seed that drew them, chosen by looking",
+    "A-RANGE": "the loss lies in the stated range by construction, and the range was fixed without looking at the rows",
     "A-CLASS": "the class of hypotheses (features, encodings, kernel) was fixed without looking at the labelled sample",
     "A-PRIOR": "the prior, code or grid was fixed without looking at the sample",
     "A-DELTA": "the confidence and the choice of claims were fixed in advance, or are paid for in the ledger",
     "A-ORDER": "the order of the rows was not chosen by looking at their values",
-    "A-GROUPS(holdout)": "the groups of the hold-out rows are told truly, and are independent draws from one "
-    "population of groups",
-    "A-FOLDS": "the folds were drawn without looking at the rows, and each fold's model was fitted without that fold",
-    "A-RNG": "pseudo-random bits behave like independent fair bits, independent of the data",
+    "A-GROUPS(holdout)": "the groups of the hold-out rows, which are the values of the named column, are independent "
+    "draws from one population of groups, from which new ones come too",
+    "A-FOLDS": "the number and the seed of the folds were not chosen by looking at the rows, and each fold's model was "
+    "fitted without that fold",
+    "A-RNG": "pseudo-random bits, those of SHA-256 among them, behave like independent fair bits, independent of the "
+    "data",
     "A-BAGS": "each member depends on the training rows of its own bag alone, and bags were drawn without looking at "
     "the rows; the number of members was fixed in advance",
     "A-SUPP": "no row, of the training rows or of new data, is longer than the radius, which was fixed in advance",

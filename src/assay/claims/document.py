@@ -17,6 +17,7 @@ import numpy as np
 from assay.claims.claim import FORMAT, Certificate, Claim, DataReference, ModelReference, NotApplicable
 
 DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
+_OLDER = ("assay-certificate/1", "assay-certificate/2")
 _NESTING = 32
 _STRING_OR_BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)  # an open string ends the text
 
@@ -32,12 +33,14 @@ def to_json(certificate: Certificate) -> str:
 
 def from_json(text: str | bytes) -> Certificate:
     """Return the certificate written in `text`, or raise `DocumentError` saying what is wrong and where."""
+    read = _of_type(strict_json(text), dict, "certificate")
+    if (found := read.get("format")) != FORMAT:
+        again = " Its claims had another meaning: certify the model again." if found in _OLDER else ""
+        raise DocumentError(f"certificate: the format is {str(found)[:40]!r}; this version reads {FORMAT!r}.{again}")
     record = _fields(
-        strict_json(text), "certificate", format=str, model=dict, data=dict, delta_total=str,
-        split=(dict, None), claims=list, not_applicable=list, unreported=list,
+        {"looks": None, "time": None, **read}, "certificate", looks=(dict, None), format=str, model=dict, data=dict,
+        delta_total=str, split=(dict, None), claims=list, not_applicable=list, unreported=list, time=(dict, None),
     )  # fmt: skip
-    if record["format"] != FORMAT:
-        raise DocumentError(f"certificate: the format is {record['format'][:40]!r}; this version reads {FORMAT!r}.")
     return Certificate(
         claims=tuple(_claim(one, f"claims[{i}]") for i, one in enumerate(record["claims"])),
         model=ModelReference(**_fields(record["model"], "model", learner=str, family=str, digest=str)),
@@ -49,6 +52,8 @@ def from_json(text: str | bytes) -> Certificate:
         ),
         unreported=tuple(_unreported(one) for one in record["unreported"]),
         split=None if record["split"] is None else _arrays(record["split"], "split"),
+        looks=None if record["looks"] is None else _looks(record["looks"]),
+        time=None if record["time"] is None else _time(record["time"]),
     )
 
 
@@ -103,6 +108,8 @@ def _certificate_record(certificate: Certificate) -> dict[str, Any]:
         "claims": [_claim_record(claim) for claim in certificate.claims],
         "not_applicable": [{"template": one.template, "reason": one.reason} for one in certificate.not_applicable],
         "unreported": [list(one) for one in certificate.unreported],
+        "looks": None if certificate.looks is None else _plain(certificate.looks),
+        "time": None if certificate.time is None else _plain(certificate.time),
     }
 
 
@@ -172,6 +179,21 @@ def _data_reference(record: Any, where: str) -> DataReference:
     if fields["labels"] is not None:
         fields["labels"] = tuple(_of_type(one, str, f"{where}.labels") for one in fields["labels"])
     return DataReference(**fields)
+
+
+def _time(record: Any) -> dict[str, Any]:
+    fields = _fields(record, "time", name=str, kind=str, levels=list, written=list)
+    for part in ("levels", "written"):
+        fields[part] = [_of_type(one, str, f"time.{part}") for one in fields[part]]
+    return fields
+
+
+def _looks(record: Any) -> dict[str, Any]:
+    fields = _fields(record, "looks", count=int, reserve=list, part=int, parts=int, units=int)
+    rows = [_of_type(one, int, "looks.reserve") for one in fields["reserve"]]
+    if min(fields["count"], fields["part"], fields["parts"], fields["units"], *rows) < 0:
+        raise DocumentError("looks: numbers of looks and of rows are not negative.")
+    return fields
 
 
 def _unreported(record: Any) -> tuple[str, str]:

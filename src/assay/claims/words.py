@@ -40,9 +40,50 @@ def sections(certificate: Certificate) -> Iterator[Section]:
         lines = [f"{_name(gap.template)}: {gap.reason}" for gap in certificate.not_applicable]
         yield Section("Not claimed, and why", lines)
     if risks:
+        yield Section("What new data means here", [population(certificate)])
         yield Section("Confidence", list(_ledger(certificate)))
-        yield Section("What the statements about new data assume", _assumed(risks))
+        yield Section("What the statements about new data assume", assumptions(certificate))
         yield Section("What no checker can detect", list(UNDETECTABLE))
+
+
+def assumptions(certificate: Certificate) -> list[str]:
+    """Return what the statements about new data assume, each in words."""
+    declared = [DECLARED] if has_declared_split(certificate) else []
+    return [*_assumed([claim for claim in certificate.claims if not claim.is_fact]), *declared]
+
+
+DECLARED = (
+    "the hold-out rows were drawn at random, or are the newest: the certificate names no seed and no column of times "
+    "by which that could be checked [A-SPLIT(holdout)]"
+)
+
+
+def has_declared_split(certificate: Certificate) -> bool:
+    """Tell whether nothing says how the hold-out rows came about."""
+    drawn = certificate.split is not None and "seed" in certificate.split
+    return "holdout" in certificate.data and not drawn and certificate.time is None
+
+
+MOST_NAMED = 8  # classes that are listed by name
+
+
+def population(certificate: Certificate) -> str:
+    """Return what new data must be like for the statements about it: columns, classes, groups, time."""
+    known = certificate.data["train"]
+    parts = [f"the same {known.columns} columns, measured in the same way"]
+    if known.labels is not None:
+        names = ", ".join(map(repr, known.labels[:MOST_NAMED])) + (", ..." if len(known.labels) > MOST_NAMED else "")
+        parts.append(f"the {len(known.labels)} classes {names}, where rows of any other class count as errors")
+    groups = certificate.named_columns
+    if groups:
+        parts.append(f"new groups of the column {groups[0]!r} drawn as these were, not further rows of the same groups")
+    when = "of the same time"
+    if certificate.time is not None:
+        when = f"of the time of the newest rows by the column {certificate.time['name']!r}, which are those held out"
+    return (
+        f"Further rows drawn as the given ones were: {'; '.join(parts)}; and {when}: nothing is promised once the "
+        "source of the rows changes."
+    )
 
 
 def _assumed(risks: list[Claim]) -> list[str]:
@@ -100,6 +141,13 @@ def _ledger(certificate: Certificate) -> Iterator[str]:
         f"All statements about new data hold together for at least {_percent(certificate.delta_total)} of "
         f"samples (failure probability {certificate.delta_total}, shared among them)."
     )
+    count = 0 if certificate.looks is None else certificate.looks["count"]
+    if count > 1:
+        yield (
+            f"These hold-out rows, or the table that they are from, have been looked at {count} times, this time "
+            "included, as far as is known where this was made. If anything was changed after looking, no statement "
+            "about new data is valid: hold out new rows."
+        )
     if certificate.unreported:
         names = ", ".join(f"{_name(template)} ({delta})" for template, delta in certificate.unreported)
         yield f"Paid for but not shown, being about models that were not chosen or saying nothing here: {names}."

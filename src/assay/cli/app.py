@@ -76,6 +76,10 @@ def learn(
     out: Annotated[Path, typer.Option(help="The model file to write.")] = Path("model.assay"),
     report: Annotated[Path, typer.Option(help="The report to write.")] = Path("report.html"),
     log: Annotated[Path | None, _option("A file for a line per event.")] = None,
+    looks: Annotated[
+        int,
+        typer.Option(min=0, help="Split the hold-out rows in advance: each of so many studies opens its own part."),
+    ] = 0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep scores in OUT.scores; the same command then goes on from them.")
     ] = False,
@@ -94,7 +98,7 @@ def learn(
         options = learning.Options(
             time, trials, metric or None, learning.cost_matrix(cost), confidence, holdout, certify, folds,
             _words(learners), _words(exclude), group or None, time_column or None, seed, clip, task or None, force,
-            workers,
+            workers, looks or None,
         )  # fmt: skip
         levels = dict(learning.parse_ordered(one) for one in ordered or ())
         reading = learning.Reading(_words(nominal), levels, _words(drop))
@@ -135,9 +139,12 @@ def predict(
         Path | None,
         typer.Option(help="A .csv or .parquet file; printed as CSV if left out.", show_default=False),
     ] = None,
-    safe_csv: Annotated[
+    raw: Annotated[
         bool,
-        typer.Option("--safe-csv", help="Put ' before labels that a spreadsheet would run as formulas."),
+        typer.Option(
+            "--raw/--safe-csv",
+            help="CSV: write labels as they are, or with ' before those that a spreadsheet would run as formulas.",
+        ),
     ] = False,
     proba: Annotated[bool, typer.Option("--proba", help="Write the probability of each class too.")] = False,
     sets: Annotated[
@@ -161,7 +168,7 @@ def predict(
 
     with _messages():
         asked = predicting.Asked(proba, sets, intervals, threshold)
-        predicting.predict(model, source, out, safe_csv, asked)
+        predicting.predict(model, source, out, raw, asked)
 
 
 @app.command()
@@ -290,10 +297,11 @@ def _messages() -> Iterator[Any]:
 
 def _said(error: Exception) -> str:
     """Return an error in one line; if it is none that a user can do something about, with its place in the code."""
+    from assay.messages import of_error, render
     from assay.text import shown
 
     if isinstance(error, (ValueError, OSError, ImportError)):
-        return shown(error)
+        return shown(render(of_error(error), place="terminal"))
     if isinstance(error, MemoryError):
         return shown(f"there is not enough memory. {error}".rstrip())
     place = traceback.extract_tb(error.__traceback__)[-1]

@@ -22,5 +22,8 @@ def compare(first: Path, second: Path, source: str, confidence: float) -> None:
     kind = "error rate" if models[0].model.task == "classify" else "mean absolute error"
     for which, path, loss in zip(("First", "Second"), (first, second), found.losses, strict=True):
         say(console, f"{which}: {path}, {kind} {loss:.5g} on {found.rows} rows.")
+    what = "wrong" if models[0].model.task == "classify" else "further off"
+    first_alone, second_alone = found.alone
+    say(console, f"The first alone is {what} in {first_alone} of these rows, the second alone in {second_alone}.")
     for sentence in found.sentences:
         say(console, sentence)

@@ -14,12 +14,12 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from assay import datasets, learning, report
+from assay.claims.definitions import outward, up
 from assay.claims.definitions import percent as percent_up
-from assay.claims.definitions import up
 from assay.cli import columns
 from assay.cli.paths import keep_apart
 from assay.cli.screen import say
-from assay.data import Table, read
+from assay.data import RawTable, raw_table
 from assay.data.table import listed
 from assay.learning import TASKS, Candidate, Study, percent
 from assay.learning.events import Event, Finished, First, Left, Note, Started
@@ -47,6 +47,7 @@ class Options:
     task: str | None = None
     force: bool = False
     workers: int | None = None
+    looks: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,6 @@ def learn(source: str, target: str, options: Options, reading: Reading, output: 
     keep_apart([source], files)
     console = Console(quiet=output.quiet or output.as_json)
     data, target = _read(source, target, reading)
-    for sentence in columns.sentences(data):
-        say(console, sentence, "dim")
     found = _learn_row_by_row(data, target, options, output)
     found.source = source
     _show(console, source, data, target, found)
@@ -138,24 +137,24 @@ def _check(options: Options, output: Output) -> None:
             raise ValueError(f"{path} is a folder; give the name of a file to write.")
 
 
-def _read(source: str, target: str, reading: Reading) -> tuple[Table, str]:
+def _read(source: str, target: str, reading: Reading) -> tuple[RawTable, str]:
     bundled = source in datasets.TARGETS and not Path(source).exists()
     if bundled and (reading.nominal or reading.ordered or reading.drop):
         raise ValueError("--nominal, --ordered and --drop are for files; bundled tables have their types.")
     if bundled:
-        data = datasets.load(source)
+        data = raw_table(datasets.load(source))
     else:
-        data = read(source, nominal=reading.nominal, ordered=reading.ordered, drop=reading.drop)
+        data = raw_table(source, nominal=reading.nominal, ordered=reading.ordered, drop=reading.drop)
     if not target and not bundled:
         raise ValueError(f"which column is to be predicted? Pass --target with one of {listed(data.names)}.")
     target = target or datasets.TARGETS[source]
     same = [name for name in data.names if name.lower() == target.lower()]
-    if target not in data.columns and same:
+    if target not in data.names and same:
         raise ValueError(f"there is no column {target!r}; did you mean {same[0]!r}?")
     return data, target
 
 
-def _learn_row_by_row(data: Table, target: str, options: Options, output: Output) -> Study:
+def _learn_row_by_row(data: RawTable, target: str, options: Options, output: Output) -> Study:
     """Learn, and show each learner as it is judged: on standard error, as plain lines where that is no terminal."""
     console = Console(stderr=True, quiet=output.quiet)
     log = output.log.open("w", encoding="utf-8") if output.log is not None else None
@@ -204,7 +203,7 @@ def _line(one: Candidate, options: Options) -> str:
         return f"{name}: left out: {one.note}"
     if one.bound is not None:
         first = f"; {one.note}" if one.status == "first" else ""
-        return f"{name}: certified at most {one.bound:.4g} (hold-out {one.holdout_error:.4g}){first}"
+        return f"{name}: certified at most {up(one.bound, 4)} (hold-out {one.holdout_error:.4g}){first}"
     measured = "" if options.metric is None else f"{options.metric} "
     return f"{name}: {measured}{one.cv:.4g} in cross-validation, {one.seconds:.2f} s"
 
@@ -237,7 +236,9 @@ def number(value: float) -> float | None:
     return None if value != value else value
 
 
-def _show(console: Console, source: str, data: Table, target: str, found: Study) -> None:
+def _show(console: Console, source: str, data: RawTable, target: str, found: Study) -> None:
+    for sentence in columns.sentences(found.features):
+        say(console, sentence, "dim")
     train, held = found.rows
     say(
         console,
@@ -279,7 +280,7 @@ def _measured(found: Study) -> str:
             f"that of the {'vote' if found.task == 'classify' else 'mean'}, with {percent(found.confidence)} "
             "confidence. Each learner is shown with its best settings."
         )
-    clipped = "" if found.clip is None else f", errors counted up to {found.clip:.4g}"
+    clipped = "" if found.clip is None else f", errors counted up to {outward(found.clip, 'lower', 4)}"
     return (
         f"Held-out errors are {errors}; the bounds of the finalists hold together with {percent(found.confidence)} "
         f"confidence{clipped}. Each learner is shown with its best settings."

@@ -8,6 +8,7 @@ from rich.progress import Progress
 from rich.table import Table as Grid
 
 from assay import registry
+from assay.messages import method
 
 
 def methods(as_json: bool) -> None:
@@ -51,7 +52,7 @@ def _record(kind: Any) -> dict[str, Any]:
         "learner": kind.__name__,
         "module": kind.__module__.rpartition("._")[0],
         "name": card.name,
-        "zh": card.zh,
+        "zh": method(kind.__name__, card.name, "zh"),
         "task": card.task,
         "kinds": sorted(registry.kinds(kind)),
         "model": str(card.model),

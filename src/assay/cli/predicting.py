@@ -1,17 +1,17 @@
 """`assay predict`: stream rows in and predictions out."""
 
-import csv
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
 from assay import data, datasets, persist
 from assay.cli.paths import keep_apart
+from assay.cli.spreadsheet import cells
 from assay.data.table import listed
 from assay.files import written_whole
 from assay.learning import TableModel
@@ -19,8 +19,6 @@ from assay.learning.memory import FALSE_ALARM, Drift
 from assay.text import shown
 
 ROWS_AT_ONCE = 65_536
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
 
 
 class Asked(NamedTuple):
@@ -37,21 +35,23 @@ Part = dict[str, np.ndarray]
 """Columns of a part of the predictions."""
 
 
-def predict(model_file: Path, source: str, out: Path | None, safe_csv: bool, asked: Asked = PLAIN) -> None:
+def predict(model_file: Path, source: str, out: Path | None, raw: bool, asked: Asked = PLAIN) -> None:
     """Run the command."""
     if out is not None:
         if out.suffix.lower() not in (".csv", ".parquet"):
             raise ValueError(f"--out must end in .csv or .parquet; got {str(out)!r}.")
         keep_apart([source, model_file], {"--out": out})
-    as_csv = out is None or out.suffix.lower() == ".csv"
-    if safe_csv and not as_csv:
-        raise ValueError("--safe-csv is for CSV; a Parquet file holds no formulas.")
     model, certificate = open_model(model_file)
     _check(model, asked)
+    if model.marginal and (asked.sets is not None or asked.intervals is not None):
+        _tell(
+            "the coverage is marginal: the chance that a new row's answer is inside, over the rows of the table and "
+            "the new row together; it is no promise with a confidence for this table."
+        )
     delta = 0.05 if certificate is None else float(certificate.delta_total)
     parts = _predictions(model, source, asked, delta)
     with using(model_file):
-        _write(_without_formulas(parts, safe_csv) if as_csv else parts, out)
+        _write(parts, out, raw)
 
 
 def _check(model: TableModel, asked: Asked) -> None:
@@ -67,43 +67,16 @@ def _check(model: TableModel, asked: Asked) -> None:
         raise ValueError("--threshold is a probability between 0 and 1, for models of two classes.")
 
 
-def _write(parts: Iterator[Part], out: Path | None) -> None:
+def _write(parts: Iterator[Part], out: Path | None, raw: bool) -> None:
     if out is None:
-        if sys.stdout.isatty():
-            parts = ({name: _shown(values) for name, values in part.items()} for part in parts)
-        _write_csv(sys.stdout, parts)
+        _write_csv(sys.stdout, parts, cells(raw, sys.stdout.isatty()))
         return
     with written_whole(out) as path:
         if out.suffix.lower() == ".parquet":
             _write_parquet(path, parts)
         else:
             with path.open("w", newline="", encoding="utf-8") as file:
-                _write_csv(file, parts)
-
-
-def _shown(values: np.ndarray) -> np.ndarray:
-    return np.array([shown(value) for value in values.tolist()]) if values.dtype.kind not in "fiub" else values
-
-
-def _without_formulas(parts: Iterator[Part], safe_csv: bool) -> Iterator[Part]:
-    """Yield the predictions; labels that a spreadsheet would run get an apostrophe, or it is said that they could."""
-    told = False
-    for part in parts:
-        risky = {
-            name: [isinstance(value, str) and value.startswith(FORMULA) for value in values.tolist()]
-            for name, values in part.items()
-            if values.dtype.kind not in "fiub"
-        }
-        if safe_csv:
-            part |= {name: np.where(at, np.strings.add("'", part[name]), part[name]) for name, at in risky.items()}
-        elif not told and any(map(any, risky.values())):
-            told = True
-            print(
-                "assay: some labels begin with = + - or @, and a spreadsheet would run them as formulas; "
-                "--safe-csv puts ' before them.",
-                file=sys.stderr,
-            )
-        yield part
+                _write_csv(file, parts, cells(raw, terminal=False))
 
 
 def open_model(path: Path) -> persist.Saved:
@@ -134,11 +107,11 @@ def _predictions(model: TableModel, source: str, asked: Asked, delta: float) -> 
     rows: Any = datasets.load(source).to_arrow() if bundled else source
     told: set[str] = set()
     drift = None if model.memory is None else Drift(model.memory, [column.name for column in model.columns])
-    for part in data.chunks(rows, ROWS_AT_ONCE, model.columns):
+    for part in data.raw_chunks(rows, ROWS_AT_ONCE, [column.name for column in model.columns]):
         if not part.n_rows:
             continue
-        fitting, unknown = model.encoding.fitting(part)
-        for name, values in unknown.items():
+        fitting = model.read(part)
+        for name, values in fitting.unknown.items():
             if name not in told:
                 told.add(name)
                 _tell(f"column {name!r} has values unknown to the model: {', '.join(values[:5])}")
@@ -148,7 +121,9 @@ def _predictions(model: TableModel, source: str, asked: Asked, delta: float) -> 
                 _tell(f"column {column.name!r}: {column.note}")
         if drift is not None:
             drift.see(fitting)
-        yield _columns(model, model.encode(fitting)[0], asked, delta)
+        yield _columns(model, model.encode(part)[0], asked, delta)
+    if asked.sets is not None or asked.intervals is not None:
+        _tell("sets and intervals are as wide as the model file says; `assay verify` with its table checks that.")
     moved = [] if drift is None else drift.moved()
     if moved:
         _tell(
@@ -180,17 +155,16 @@ def _tell(sentence: str) -> None:
     print(shown(f"assay: {sentence}"), file=sys.stderr)
 
 
-def _write_csv(file: Any, parts: Iterable[Part]) -> None:
+def _write_csv(file: TextIO, parts: Iterable[Part], line: Callable[[Iterable[object]], str]) -> None:
     """Write the parts; the header when the first one is there, so that a failure writes nothing."""
-    writer = csv.writer(file, lineterminator="\n")
     begun = False
     for part in parts:
         if not begun:
-            writer.writerow(part)
+            file.write(line(part))
         begun = True
-        writer.writerows(zip(*(values.tolist() for values in part.values()), strict=True))
+        file.writelines(map(line, zip(*(values.tolist() for values in part.values()), strict=True)))
     if not begun:
-        writer.writerow(["prediction"])
+        file.write(line(["prediction"]))
 
 
 def _write_parquet(path: Path, parts: Iterable[Part]) -> None:

@@ -2,9 +2,10 @@
 
 from rich.console import Console
 
+from assay.messages import render
 from assay.text import shown
 
 
 def say(console: Console, sentence: str, style: str | None = None) -> None:
     """Print a sentence as it is: neither markup nor terminal codes in it have an effect."""
-    console.print(shown(sentence), style=style, markup=False, highlight=False, emoji=False)
+    console.print(shown(render(sentence, place="terminal")), style=style, markup=False, highlight=False, emoji=False)

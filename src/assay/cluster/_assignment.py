@@ -1,18 +1,28 @@
-"""Passes over the rows for k-means: in memory with bounds kept from pass to pass, elsewhere by sums over blocks."""
+"""Passes over the rows for k-means: in memory with bounds kept from pass to pass, elsewhere by sums over blocks. The
+cost of sparse rows goes with the entries that are not 0.
+
+Starting centres: k-means++ with several candidates a step, random rows, or what the user gives.
+"""
 
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from scipy.spatial.distance import cdist
+from sklearn.utils.validation import check_array
 
 from assay.base import require_finite
 from assay.data.blocks import Block
+from assay.params import refuse
 from assay.scan import Rows, thread_map
+from assay.scan.memory import MemoryRows
 
 LANES = 16
 _POINTS = 2048  # centres that are compared with all others at a time
 _MOST_CHUNKS, _LEAST_ROWS = 64, 2048  # a chunk is one task of a thread; its size depends on the data alone
+_SPARSE_ROWS = 512  # rows of a chunk, at least, where they are sparse
+_MOST_SEEDED = 200_000  # rows of a file or cluster that k-means++ draws its centres from
 
 
 class Summary(NamedTuple):
@@ -48,7 +58,7 @@ def summary(rows: Rows, learner: Any) -> Summary:
 
 
 def _extremes(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    from assay.cluster import _assign_loop as loops
+    from assay.cluster import _kmeans_loops as loops
 
     total, low, high = loops.extremes_block(block.X)
     wrong = block.weight is not None and not (block.weight >= 0).all()
@@ -56,7 +66,7 @@ def _extremes(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _squares(block: Block, origin: np.ndarray) -> tuple[float, float, float]:
-    from assay.cluster import _assign_loop as loops
+    from assay.cluster import _kmeans_loops as loops
 
     return loops.squares_block(block.X, np.empty(0) if block.weight is None else block.weight, origin)
 
@@ -74,7 +84,7 @@ class Layout:
 
     def points(self, centers: np.ndarray, known: Summary) -> np.ndarray:
         """Return the scaled centres, (groups, d, 16) float32."""
-        from assay.cluster._assign_loop import FAR
+        from assay.cluster._kmeans_loops import FAR
 
         scaled = np.append((centers - known.origin) * known.scale, np.full((1, centers.shape[1]), FAR), axis=0)
         with np.errstate(over="ignore"):  # a centre so far away is compared in double precision
@@ -134,9 +144,9 @@ class MemoryPasses:
     """Passes over arrays; `bounds` keeps bounds between passes, else every pass computes every distance."""
 
     def __init__(self, rows: Any, known: Summary, bounds: bool):
-        from assay.cluster import _assign_loop
+        from assay.cluster import _kmeans_loops
 
-        self.loops, self.rows, self.known, self.bounds = _assign_loop, rows, known, bounds
+        self.loops, self.rows, self.known, self.bounds = _kmeans_loops, rows, known, bounds
         self.X = rows.X
         self.weight = np.empty(0) if rows.weight is None else np.ascontiguousarray(rows.weight, np.float64)
         n, d = self.X.shape
@@ -227,7 +237,7 @@ class StreamedPasses:
 
 def _block_pass(block: Block, known: Summary, shared: tuple[Any, ...]) -> Any:
     """Return labels, sums and counts of one block."""
-    from assay.cluster import _assign_loop as loops
+    from assay.cluster import _kmeans_loops as loops
 
     n, (groups, k) = len(block.X), (len(shared[1]), len(shared[3]))
     weight = np.empty(0) if block.weight is None else block.weight
@@ -243,10 +253,8 @@ def _assigned(block: Block, known: Summary, shared: tuple[Any, ...]) -> tuple[np
     return _block_pass(block, known, shared)[1:]
 
 
-def _labelled(
-    block: Block, known: Summary, shared: tuple[Any, ...], centers: np.ndarray
-) -> tuple[np.ndarray, float]:
-    from assay.cluster import _assign_loop as loops
+def _labelled(block: Block, known: Summary, shared: tuple[Any, ...], centers: np.ndarray) -> tuple[np.ndarray, float]:
+    from assay.cluster import _kmeans_loops as loops
 
     labels = _block_pass(block, known, shared)[0]
     weight = np.empty(0) if block.weight is None else block.weight
@@ -274,3 +282,239 @@ def _farthest(block: Block, centers: np.ndarray, count: int) -> list[tuple[float
     far = np.argsort(-own, kind="stable")[:count]
     weight = np.ones(len(own)) if block.weight is None else block.weight
     return [(float(own[i]), block.X[i].copy(), float(weight[i]), int(label[i])) for i in far]
+
+
+def sparse_summary(rows: Any, learner: Any) -> Summary:
+    """Return mean, spread and size of sparse rows; refuse entries that are not finite."""
+    X, n = _csr(rows.X), rows.n_rows
+    weight = np.ones(n) if rows.weight is None else np.asarray(rows.weight, dtype=np.float64)
+    if not (np.isfinite(X.data).all() and (weight >= 0).all()):
+        require_finite(rows, learner)
+    origin = np.asarray(X.sum(axis=0), dtype=np.float64).ravel() / n
+    size = float(origin @ origin)
+    squares = np.maximum(_squared_lengths(X) - 2 * (X @ origin) + size, 0.0)
+    longest = float(np.sqrt(squares.max(initial=0.0)))
+    variance = float(squares.sum()) / (n * X.shape[1])
+    return Summary(origin, 1.0, variance, float(weight @ squares), longest)
+
+
+def _csr(X: Any) -> csr_array:
+    X = csr_array(X)
+    return X if X.dtype == np.float64 else X.astype(np.float64)
+
+
+def _squared_lengths(X: csr_array) -> np.ndarray:
+    return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+
+
+class SparsePasses:
+    """Passes over sparse rows: a product for each entry and centre."""
+
+    def __init__(self, rows: Any, known: Summary):
+        from assay.cluster import _kmeans_loops
+
+        self.loops, self.rows, self.known = _kmeans_loops, rows, known
+        self.X = _csr(rows.X)
+        n = self.X.shape[0]
+        self.weight = np.ones(n) if rows.weight is None else np.ascontiguousarray(rows.weight, np.float64)
+        size = max(_SPARSE_ROWS, -(-n // _MOST_CHUNKS))
+        self.cuts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+    def begin(self, centers: np.ndarray) -> None:
+        """Forget what is known of another run."""
+        self.labels = np.full(self.X.shape[0], -1, np.int32)
+        self.least = np.empty(self.X.shape[0])
+
+    def _each(self, work: Any) -> list[Any]:
+        return thread_map(work, self.cuts, n_jobs=self.rows.n_jobs)
+
+    def _part(self, cut: slice) -> tuple[np.ndarray, ...]:
+        return self.X.indptr[cut.start : cut.stop + 1], self.X.indices, self.X.data
+
+    def label(self, centers: np.ndarray) -> None:
+        """Give each row its nearest centre."""
+        columns, halves = np.ascontiguousarray(centers.T), 0.5 * np.einsum("ij,ij->i", centers, centers)
+
+        def one(cut: slice) -> None:
+            part = self._part(cut)
+            self.loops.nearest_block(*part, columns, halves, self.labels[cut], self.least[cut])
+
+        self._each(one)
+
+    def assign(self, centers: np.ndarray) -> Assigned:
+        """Give each row its nearest centre, and sum up the rows of each."""
+        before = self.labels.copy()
+        self.label(centers)
+        n, k = len(before), len(centers)
+        belongs = csr_array((self.weight, (self.labels, np.arange(n))), shape=(k, n))
+        counts = np.bincount(self.labels, self.weight, k)
+        sums = (belongs @ self.X).toarray()
+        sums -= counts[:, None] * self.known.origin
+        return Assigned(sums, counts, int(np.sum(self.labels != before)), n * k)
+
+    def _own(self, centers: np.ndarray) -> np.ndarray:
+        """Return the squared distance of each row to its centre."""
+        own, squares = np.empty(len(self.labels)), np.einsum("ij,ij->i", centers, centers)
+
+        def one(cut: slice) -> None:
+            self.loops.own_block(*self._part(cut), centers, squares, self.labels[cut], own[cut])
+
+        self._each(one)
+        return own
+
+    def inertia(self, centers: np.ndarray) -> float:
+        return float(self.weight @ self._own(centers))
+
+    def farthest(self, centers: np.ndarray, count: int) -> list[tuple[float, np.ndarray, float, int]]:
+        """Return the rows that are farthest from their centre: squared distance, row, weight, centre."""
+        square = self._own(centers)
+        far = np.argsort(-square, kind="stable")[:count]
+        dense = self.X[far].toarray()
+        return [
+            (float(square[i]), x, float(self.weight[i]), int(self.labels[i])) for i, x in zip(far, dense, strict=True)
+        ]
+
+
+class SparseSeeding:
+    """Squared distance of each row to the nearest centre drawn so far, and sums over it; rows are sparse."""
+
+    def __init__(self, rows: Rows, weight: np.ndarray):
+        self.X, self.weight = _csr(rows.X), weight  # type: ignore[attr-defined]
+        self.squares = _squared_lengths(self.X)
+        self.closest = np.full(len(weight), np.inf)
+
+    def _distances(self, rows: np.ndarray) -> np.ndarray:
+        """Return the squared distance of every row to some of the rows, (n, rows)."""
+        products = self.X @ np.ascontiguousarray(self.X[rows].toarray().T)
+        return np.maximum(self.squares[:, None] + self.squares[rows] - 2 * products, 0.0)
+
+    def add(self, row: int) -> float:
+        """Take a row as a centre; return the weighted sum of squared distances to the nearest centre."""
+        np.minimum(self.closest, self._distances(np.array([row]))[:, 0], out=self.closest)
+        self.closest[row] = 0.0
+        self.running = np.cumsum(self.weight * self.closest)
+        return float(self.running[-1])
+
+    def find(self, values: np.ndarray) -> np.ndarray:
+        """Return, for each value, the row at which the running sum of weighted squared distances reaches it."""
+        return np.minimum(np.searchsorted(self.running, values), len(self.running) - 1)
+
+    def potentials(self, candidates: np.ndarray) -> np.ndarray:
+        """Return what the sum would be after taking each candidate."""
+        return self.weight @ np.minimum(self.closest[:, None], self._distances(candidates))
+
+
+def starting_centers(learner: Any, rows: Rows, k: int, random_state: np.random.RandomState) -> np.ndarray:
+    """Return (k, d) centres as `init` says."""
+    init = learner.init
+    if isinstance(init, str):
+        table = rows if isinstance(rows, MemoryRows) else drawn(rows, random_state)
+        weight = np.ones(table.n_rows) if table.weight is None else np.asarray(table.weight, dtype=np.float64)
+        if init == "random":
+            chosen = random_state.choice(table.n_rows, size=k, replace=False, p=weight / weight.sum())
+            return _dense(table.X[chosen])
+        return plus_plus(table, weight, k, random_state)
+    if callable(init):
+        if not isinstance(rows, MemoryRows):
+            raise refuse(learner, "a function as init needs the rows in memory; pass an array of centres.")
+        init = init(rows.X, k, random_state=random_state)
+    centers = check_array(init, dtype=np.float64, order="C", copy=True, input_name="init")
+    if centers.shape != (k, rows.n_features):
+        wrong = "clusters" if len(centers) != k else "features of the data"
+        raise refuse(
+            learner,
+            f"init: The shape of the initial centers {centers.shape} does not match the number of {wrong}; "
+            f"{(k, rows.n_features)} is needed.",
+        )
+    return centers
+
+
+def drawn(rows: Rows, random_state: np.random.RandomState) -> MemoryRows:
+    """Return at most 200,000 of the rows, drawn without replacement in one pass, in memory."""
+    n = rows.n_rows
+    chosen = np.arange(n) if n <= _MOST_SEEDED else np.sort(random_state.choice(n, _MOST_SEEDED, replace=False))
+    X, weight = [], []
+    for block in rows.blocks():
+        low, high = np.searchsorted(chosen, [block.start, block.start + len(block.X)])
+        X.append(block.X[chosen[low:high] - block.start])
+        weight.append(None if block.weight is None else block.weight[chosen[low:high] - block.start])
+    whole = None if weight[0] is None else np.concatenate([part for part in weight if part is not None])
+    return MemoryRows(np.concatenate(X), None, whole, n_jobs=rows.n_jobs)
+
+
+def plus_plus(rows: MemoryRows, weight: np.ndarray, k: int, random_state: np.random.RandomState) -> np.ndarray:
+    """Return k rows drawn one after another with probability proportional to weight times the squared distance to the
+    nearest row drawn so far; of 2 + ln k candidates a step the one that lowers the sum of these most (Arthur &
+    Vassilvitskii 2007). Random numbers are drawn as scikit-learn draws them."""
+    trials = min(2 + int(np.log(k)), LANES)
+    seeding = SparseSeeding(rows, weight) if issparse(rows.X) else _Seeding(_unbounded(rows), weight)
+    chosen = [int(random_state.choice(rows.n_rows, p=weight / weight.sum()))]
+    total = seeding.add(chosen[0])
+    for _ in range(1, k):
+        candidates = seeding.find(random_state.uniform(size=trials) * total)
+        chosen.append(int(candidates[np.argmin(seeding.potentials(candidates))]))
+        total = seeding.add(chosen[-1])
+    return _dense(rows.X[chosen])
+
+
+def _dense(rows: Any) -> np.ndarray:
+    return np.array(rows.toarray() if issparse(rows) else rows, dtype=np.float64)
+
+
+def _unbounded(rows: MemoryRows) -> MemoryPasses:
+    """Return passes over dense rows that keep nothing in mind."""
+    origin = np.asarray(rows.X).mean(axis=0, dtype=np.float64)
+    reach = float(np.abs(rows.X - origin).max(initial=0.0)) if rows.n_rows < 1_000 else _reach(rows, origin)
+    scale = 2.0 ** -np.frexp(reach)[1] if 0 < reach < np.inf else 1.0
+    return MemoryPasses(rows, Summary(origin, float(scale), 0.0, 0.0, 0.0), bounds=False)
+
+
+def _reach(rows: MemoryRows, origin: np.ndarray) -> float:
+    return float(np.max(rows.map(lambda block: np.abs(block.X - origin).max())))
+
+
+class _Seeding:
+    """Squared distance of each row to the nearest centre drawn so far, and sums over it."""
+
+    def __init__(self, passes: MemoryPasses, weight: np.ndarray):
+        self.passes, self.weight = passes, weight
+        self.closest = np.full(len(weight), np.inf, np.float32)
+        self.numbers = np.arange(max(cut.stop - cut.start for cut in passes.cuts) + 4, dtype=np.int32)
+
+    def add(self, row: int) -> float:
+        """Take a row as a centre; return the weighted sum of squared distances to the nearest centre."""
+        passes, point = self.passes, self.passes.X32[row].copy()
+
+        def lower(cut: slice) -> float:
+            return passes.loops.closest_block(passes.X32[cut], self.weight[cut], self.closest[cut], point)
+
+        self.sums = np.array(passes._each(lower))
+        return float(self.sums.sum())
+
+    def find(self, values: np.ndarray) -> np.ndarray:
+        """Return, for each value, the row at which the running sum of weighted squared distances reaches it."""
+        ends = np.cumsum(self.sums)
+        found = []
+        for value in values:
+            c = min(int(np.searchsorted(ends, value)), len(ends) - 1)
+            cut = self.passes.cuts[c]
+            inside = np.cumsum(self.weight[cut] * self.closest[cut], dtype=np.float64)
+            at = int(np.searchsorted(inside, value - (ends[c] - self.sums[c])))
+            found.append(cut.start + min(at, len(inside) - 1))
+        return np.array(found)
+
+    def potentials(self, candidates: np.ndarray) -> np.ndarray:
+        """Return what the sum would be after taking each candidate."""
+        passes = self.passes
+        points = np.zeros((1, passes.X32.shape[1], LANES), np.float32)
+        points[0, :, : len(candidates)] = passes.X32[candidates].T
+
+        def tried(cut: slice) -> np.ndarray:
+            totals, n = np.zeros(len(candidates)), cut.stop - cut.start
+            rows = np.minimum(self.numbers[: n + 4], n - 1)
+            passes.loops.candidates_block(
+                passes.X32[cut], self.weight[cut], self.closest[cut], points, len(candidates), rows, totals
+            )
+            return totals
+
+        return np.sum(passes._each(tried), axis=0)

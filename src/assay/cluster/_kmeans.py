@@ -6,15 +6,24 @@ Claims: the cost of the stored centres, and how far each is from the mean of its
         cost less than a stated bound (D21); on new data the mean cost is at most ... (P26, hold-out).
 Method: Lloyd's algorithm: nearest centres, then means. The problem has local minima, and it is hard to find the
         best one; a run ends at a point where neither step lowers J.
+
+Of one column it is solved exactly:
+
+Claim:  J is at most `value` above its minimum over all centres (D22): there are no local minima here.
+Method: clusters of sorted numbers are intervals; dynamic programming over their borders, each layer by halving,
+        O(k n log n). Wang & Song 2011.
 """
 
+import itertools
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.callback import with_callbacks
@@ -25,17 +34,30 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import Learner, fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.cluster._claims import fixed_point, floor
-from assay.cluster._exact_1d import best_centers, line_excess
-from assay.cluster._lloyd import Found, descend
-from assay.cluster._passes import nearest, passes_of
-from assay.cluster._seeding import starting_centers
+from assay.cluster._assignment import (
+    MemoryPasses,
+    SparsePasses,
+    StreamedPasses,
+    by_blocks,
+    sparse_summary,
+    starting_centers,
+    summary,
+)
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Distances, Evidence
+from assay.optim.duality import outward
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, check, refuse
 from assay.prototypes import PrototypeMixin
-from assay.scan import Rows
+from assay.scan import Rows, thread_map
+from assay.scan.memory import MemoryRows
 from assay.theory.population import clustering_bound
+
+_MOST_CUTS = 2**22  # distinct values times clusters, up to which the checker repeats the programme
+_WIDEST = 2_000  # columns up to which the checker encloses eigenvalues
+_STEPS = 2**28  # of the programme over buckets, for all columns
+_MOST_BUCKETS = 1024
+_MOST_ENTRIES = 2**28  # of X that are held at once to be sorted
+Passes = MemoryPasses | SparsePasses | StreamedPasses
 
 
 class Voronoi:
@@ -134,6 +156,17 @@ def _distances(block: Block, centers: np.ndarray) -> np.ndarray:
 
 def _least_squares(block: Block, centers: np.ndarray) -> np.ndarray:
     return cdist(block.X, centers, "sqeuclidean").min(axis=1)
+
+
+class Found(NamedTuple):
+    """Where one run ended."""
+
+    centers: np.ndarray
+    labels: np.ndarray
+    inertia: float
+    n_iter: int
+    distances: int
+    converged: bool
 
 
 @dataclass(eq=False, repr=False)
@@ -285,3 +318,211 @@ class KMeans(Centroids):
         yield from floor(self, rows)
         if rows.n_features == 1:
             yield line_excess(self, rows)
+
+
+def descend(passes: Any, centers: np.ndarray, max_iter: int, tol: float, log: Any, tell: bool = False) -> Found:
+    """Alternate from `centers` until no row changes its centre or the squared movement of all is at most `tol`; `tell`
+    prints a line for each iteration.
+
+    Ctrl-C ends the run at the means of the last whole iteration.
+
+    The objective that is logged is that of the new means and the rows they are the means of,
+    sum w |x - o|^2 - sum_j |sum of w (x - o) over cluster j|^2 / (weight of j), o the mean of all rows.
+    """
+    passes.begin(centers)
+    if tell:
+        print("Initialization complete")
+    distances, still, n_iter, movement = 0, False, 0, np.inf
+    with log.keeping():
+        while n_iter < max_iter:
+            found = passes.assign(centers)
+            distances += found.computed
+            moved = _means(passes, centers, found.sums, found.counts)
+            movement = float(np.sum((moved - centers) ** 2))
+            centers, still, n_iter = moved, found.changed == 0, n_iter + 1
+            objective = _objective(passes.known.total, found)
+            stop = log.step(objective, movement, **passes_state(centers, n_iter))
+            if tell:
+                print(f"Iteration {n_iter}, inertia {objective:.6g}.")
+            if still or movement <= tol or stop:
+                if tell:
+                    near = "strict convergence" if still else f"center shift {movement:.6g} within tolerance {tol:.6g}"
+                    print(f"Ended at iteration {n_iter}: {near}.")
+                break
+    if log.stopped:  # perhaps within a pass
+        passes.begin(centers)
+    if not still or log.stopped:
+        passes.assign(centers)
+    inertia = passes.inertia(centers)
+    return Found(centers, passes.labels, float(inertia), n_iter, distances, still or movement <= tol)
+
+
+def passes_state(centers: np.ndarray, n_iter: int) -> dict[str, Any]:
+    """Return what makes a learner usable in the middle of a run."""
+    return {"cluster_centers_": centers, "n_iter_": n_iter}
+
+
+def _objective(total: float, found: Any) -> float:
+    full = found.counts > 0
+    return max(total - float(np.sum(np.sum(found.sums[full] ** 2, axis=1) / found.counts[full])), 0.0)
+
+
+def _means(passes: Any, centers: np.ndarray, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the mean of each cluster. A centre without rows takes over the row that is farthest from its own centre,
+    as long as one is away from it; otherwise it stays."""
+    empty = np.flatnonzero(counts <= 0)
+    if len(empty):
+        origin, moved = passes.known.origin, counts > 0
+        sums, counts = sums.copy(), counts.copy()
+        for j, (square, x, weight, own) in zip(empty, passes.farthest(centers, len(empty))):
+            if square > 0 and weight > 0 and counts[own] > weight:
+                sums[j], counts[j] = weight * (x - origin), weight
+                sums[own] -= sums[j]
+                counts[own] -= weight
+                moved[j] = True
+    else:
+        moved = np.ones(len(counts), dtype=bool)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = passes.known.origin + sums / counts[:, None]
+    return np.where(moved[:, None], means, centers)
+
+
+def best_centers(rows: Rows, k: int) -> np.ndarray:
+    """Return the k best centres of one column, (k, 1), in increasing order; fewer distinct values repeat the last."""
+    from assay.cluster._kmeans_loops import line_borders
+
+    x, w = _values(rows)
+    values, at = np.unique(x[w > 0], return_inverse=True)
+    mass = np.bincount(at, weights=w[w > 0])
+    if len(values) <= k:
+        return np.append(values, np.repeat(values[-1], k - len(values)))[:, None]
+    middle = np.average(values, weights=mass)
+    moved = values - middle
+    prefix = [np.append(0.0, np.cumsum(part)) for part in (mass, mass * moved, mass * moved * moved)]
+    borders = line_borders(*prefix, k)
+    parts = [slice(a, b) for a, b in itertools.pairwise(borders)]
+    return np.array([[middle + np.average(moved[part], weights=mass[part])] for part in parts])
+
+
+def line_excess(learner: Any, rows: Rows) -> Claim | NotApplicable:
+    """Return claim D22: how far the cost of the centres is above the least one."""
+    x, w = _values(rows)
+    k, distinct = len(learner.cluster_centers_), len(np.unique(x))
+    if distinct * k > _MOST_CUTS:
+        return NotApplicable(
+            "D22/1", f"The proof repeats the programme, up to {_MOST_CUTS} distinct values times clusters."
+        )
+    known = summary(rows, learner)
+    cost, best = (by_blocks(rows, known, centers)[1] for centers in (learner.cluster_centers_, best_centers(rows, k)))
+    rounding = cost_rounding(x[w > 0], w[w > 0]) * k * (2 * distinct.bit_length() + 6)
+    params = {"clusters": k, "rows": rows.n_rows}
+    return Claim("D22/1", max(cost - best, 0.0) * (1 + 1e-6) + 1e-14 * cost + rounding, params=params)
+
+
+def cost_rounding(x: np.ndarray, w: np.ndarray) -> float:
+    """Return more than the rounding of a cost from running sums: 2 g sum w x^2 + 4 g max|x| sum w |x| (+ 2 g max|x|^2
+    sum w unless weights are whole), x about the mean, g = (n + 8) u; twice that, for the checker's own."""
+    x = np.abs(x - np.average(x, weights=w))
+    largest, first, second = float(x.max()), float(w @ x), float(w @ (x * x))
+    error = 2 * second + 4 * largest * first + (0.0 if np.all(w == np.floor(w)) else 2 * largest**2 * float(w.sum()))
+    return 2 * 2.3e-16 * (len(x) + 64) * error
+
+
+def _values(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    parts = rows.map(_column)
+    return np.concatenate([x for x, _ in parts]), np.concatenate([w for _, w in parts])
+
+
+def _column(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    weight = np.ones(len(block.X)) if block.weight is None else block.weight
+    return block.X[:, 0].copy(), weight.copy()
+
+
+def fixed_point(learner: Any, rows: Rows) -> Claim:
+    """Return claim D20: the cost, and how far a centre is from the mean of its rows."""
+    centers = learner.cluster_centers_
+    passes = StreamedPasses(rows, summary(rows, learner))
+    passes.begin(centers)
+    found = passes.assign(centers)
+    full = found.counts > 0
+    means = passes.known.origin + found.sums[full] / found.counts[full, None]
+    apart = float(np.max(np.linalg.norm(centers[full] - means, axis=1), initial=0.0))
+    rounding = 1e-13 * float(np.linalg.norm(rows.largest_entries))  # of sums in another order
+    params = {"clusters": len(centers), "rows": rows.n_rows, "shift": apart * (1 + 1e-9) + rounding}
+    return Claim("D20/1", outward(passes.inertia(centers)), params=params)
+
+
+def floor(learner: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
+    """Yield claim D21: the larger of two lower bounds of the cost of any centres."""
+    k, d = learner.cluster_centers_.shape
+    stated = {"clusters": k, "rows": rows.n_rows}
+    bounds = []
+    if d <= _WIDEST:
+        bounds.append((spectral_bound(rows, learner, k), {"form": "spectral"} | stated))
+    buckets = int(min(math.sqrt(_STEPS / (k * d)), _MOST_BUCKETS))
+    if rows.n_rows * d <= _MOST_ENTRIES and buckets >= 8:
+        bounds.append((axes_bound(rows, k, buckets), {"form": "axes", "buckets": buckets} | stated))
+    value, params = max(bounds, key=lambda bound: bound[0], default=(0.0, {}))
+    if value > 0:
+        yield Claim("D21/1", value * (1 - 1e-9), "lower", params)
+    else:
+        yield NotApplicable("D21/1", "Nothing shows that k centres must cost more than 0 here.")
+
+
+def spectral_bound(rows: Rows, learner: Any, k: int) -> float:
+    """Return trace S - the k - 1 largest eigenvalues of the weighted scatter S about the mean, less rounding."""
+    origin = summary(rows, learner).origin
+    M = rows.sum(_scatter, origin)
+    S = M[:-1, :-1] - np.outer(M[:-1, -1], M[:-1, -1]) / M[-1, -1]
+    values = np.linalg.eigvalsh(S)[::-1]
+    rounding = 1e-13 * (rows.n_rows / 4096 + len(S)) * len(S) * float(np.trace(S))
+    return max(float(np.trace(S) - np.maximum(values[: k - 1], 0.0).sum()) - rounding, 0.0)
+
+
+def _scatter(block: Block, origin: np.ndarray) -> np.ndarray:
+    A = np.column_stack([block.X - origin, np.ones(len(block.X))])
+    return A.T @ A if block.weight is None else (A * block.weight[:, None]).T @ A
+
+
+def axes_bound(rows: Rows, k: int, buckets: int) -> float:
+    """Return the sum over columns of what k centres on that column alone must cost, less rounding."""
+    parts = rows.map(lambda block: (block.X, block.weight))
+    X = np.concatenate([x for x, _ in parts])
+    weight = np.ones(len(X)) if parts[0][1] is None else np.concatenate([w for _, w in parts])
+    columns = range(X.shape[1])
+    found = thread_map(lambda j: _column_bound(X[:, j], weight, k, buckets), columns, n_jobs=rows.n_jobs)
+    return float(sum(found))
+
+
+def _column_bound(column: np.ndarray, weight: np.ndarray, k: int, buckets: int) -> float:
+    from assay.cluster._kmeans_loops import bucket_optimum
+
+    order = np.argsort(column, kind="stable")
+    order = order[weight[order] > 0]
+    x, w = column[order], weight[order]
+    x = x - np.average(x, weights=w)
+    edges = np.unique(np.linspace(0, len(x), min(buckets, len(x)) + 1).astype(np.int64))
+    sums = np.array([np.add.reduceat(part, edges[:-1]) for part in (w, w * x, w * x * x)])
+    prefix = np.concatenate([np.zeros((3, 1)), np.cumsum(sums, axis=1)], axis=1)
+    cuttable = x[edges[1:] - 1] > x[edges[:-1]]
+    return max(bucket_optimum(*prefix, cuttable, k) - k * cost_rounding(x, w), 0.0)
+
+
+def passes_of(rows: Rows, learner: Any, *, bounds: bool) -> Passes:
+    """Return passes over the rows, and with them what is known of the rows; refuse entries that are not finite."""
+    if isinstance(rows, MemoryRows):
+        if issparse(rows.X):
+            return SparsePasses(rows, sparse_summary(rows, learner))
+        if isinstance(rows.X, np.ndarray):
+            return MemoryPasses(rows, summary(rows, learner), bounds)
+    return StreamedPasses(rows, summary(rows, learner))
+
+
+def nearest(rows: Rows, learner: Any, centers: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the number of each row's nearest centre and the weighted sum of squared distances, in one pass."""
+    if not (isinstance(rows, MemoryRows) and issparse(rows.X)):
+        return by_blocks(rows, summary(rows, learner), centers)
+    passes = SparsePasses(rows, sparse_summary(rows, learner))
+    passes.begin(centers)
+    passes.label(centers)
+    return passes.labels, passes.inertia(centers)

@@ -10,14 +10,200 @@ Claims: the cost of the prototypes, how far each is from the means of its rows, 
 Method: nearest prototypes, then means and modes, until no row moves; neither step raises J.
 """
 
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import ClusterMixin
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
+from assay import data
+from assay.base import Learner, fit_log
 from assay.card import Card
-from assay.cluster._mixed import Mixed, MixedCells
-from assay.params import Count, Maybe, NameOr, Number, refuse
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.data.columns import ColumnType, Schema, schema_from_text, schema_text
+from assay.guarantees.evidence import Distances, Evidence
+from assay.optim.duality import outward
+from assay.params import Count, Maybe, NameOr, Number, check, refuse
+from assay.prototypes import PrototypeMixin
+from assay.scan import Rows, thread_map
+from assay.scan import rows as rows_of
+
+_CHUNK = 4096  # rows of one task of a thread
+
+
+class MixedCells:
+    """The maps that send a row to the nearest of k prototypes of numbers and names."""
+
+    def __str__(self) -> str:
+        return "cells of the k nearest prototypes of numbers and names"
+
+
+class Mixed(PrototypeMixin, ClusterMixin, Learner):
+    """What k-prototypes and k-modes share: reading tables, alternating, predicting, telling what was proved."""
+
+    family = "mixed"
+    figure = "prototypes"
+    columns_: Schema | None
+    prototypes_: np.ndarray
+    nominal_columns_: np.ndarray
+    gamma_: float
+    n_clusters: int
+    init: Any
+    n_init: int
+    max_iter: int
+    random_state: Any
+    n_jobs: int | None
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Find prototypes of the rows X: a frame, whose types say which columns are names, or an array."""
+        check(self)
+        table = self._read(X, reset=True)
+        if len(table) < self.n_clusters:
+            raise refuse(self, f"n_clusters={self.n_clusters} needs as many rows; n_samples={len(table)}.")
+        self.nominal_columns_ = self._nominal(table.shape[1])
+        self.gamma_ = self._weight(table)
+        problem = Problem(table, self.nominal_columns_ > 0, self.gamma_, self.n_jobs)
+        random = check_random_state(self.random_state)
+        best: Found | None = None
+        with fit_log(self, self.max_iter * self.n_init, X, None) as log, log.keeping():
+            for _ in range(1 if not isinstance(self.init, str) else self.n_init):
+                found = descend(problem, self._start(problem, random), self.max_iter, log)
+                if best is None or found.cost < best.cost:
+                    best = found
+                if log.stopped:
+                    break
+        if best is None:
+            raise KeyboardInterrupt
+        self.prototypes_, self.labels_, self.cost_ = best.prototypes, best.labels, best.cost
+        self.n_iter_ = best.n_iter
+        if not best.rests and not log.stopped:
+            warnings.warn(
+                f"{type(self).__name__}: rows still moved after max_iter={self.max_iter} iterations; raise it.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _nominal(self, d: int) -> np.ndarray:
+        """Return 1 for each column of names, 0 for numbers."""
+        raise NotImplementedError
+
+    def _weight(self, table: np.ndarray) -> float:
+        """Return gamma."""
+        return 1.0
+
+    def _start(self, problem: "Problem", random: np.random.RandomState) -> np.ndarray:
+        k, (n, d) = self.n_clusters, problem.X.shape
+        if isinstance(self.init, str):
+            numbers = random.choice(n, k, replace=False) if self.init == "random" else drawn_apart(problem, k, random)
+            return np.where(np.isnan(problem.X[numbers]), problem.middle, problem.X[numbers])
+        start = np.array(self.init, dtype=np.float64)
+        if start.shape != (k, d) or not np.isfinite(start).all():
+            raise refuse(self, f"init must hold {k} prototypes (n_clusters) of {d} columns without gaps.")
+        return start
+
+    # Rows
+
+    def _read(self, X: Any, reset: bool = False) -> np.ndarray:
+        """Return rows as numbers: those of numeric columns, and of columns of names the positions among the levels, or
+        the numbers that are names; NaN for gaps and names that were not seen in `fit`."""
+        X = _as_frame(X)
+        if not _has_types(X):
+            table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+            if reset:
+                self.columns_ = None
+            elif self.columns_ is not None:
+                raise refuse(self, "it was fitted to a table with columns of names; X must have them too.")
+            return np.ascontiguousarray(table)
+        if not isinstance(X, Mapping):
+            _check_feature_names(self, X, reset=reset)
+        if reset:
+            read = data.read(X, exact=True)
+            self.columns_, self.n_features_in_ = read.schema, len(read.schema)
+        elif self.columns_ is None:
+            raise refuse(self, "X has columns of names, but it was fitted to numbers.")
+        else:
+            read = data.read(X, schema=self.columns_).require_same_columns(self.columns_)[0]
+        return read.matrix()
+
+    def codes(self, X: Any) -> np.ndarray:
+        """Return the rows as numbers, names as positions among the levels; what a certificate of a frame is about."""
+        check_is_fitted(self)
+        return self._read(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the number of the nearest prototype of each row, the first of equals."""
+        return self._nearest(X)[0]
+
+    def cells(self, X: Any) -> np.ndarray:
+        """Return the number of the nearest prototype of each row, as `predict` does."""
+        return self.predict(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return minus the sum of the dissimilarities of the rows to their nearest prototypes."""
+        return -float(self._nearest(X)[1].sum())
+
+    def _nearest(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        return assigned(self._read(X), self.prototypes_, self.nominal_columns_ > 0, self.gamma_, self.n_jobs)
+
+    def described(self) -> list[dict[str, Any]]:
+        """Return the prototypes as a person reads them: by column, a number or the name of a level."""
+        check_is_fitted(self)
+        columns = self.columns_ or tuple(
+            ColumnType(str(name), "numeric")
+            for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.prototypes_.shape[1])])
+        )
+        return [
+            {c.name: c.levels[int(value)] if c.kind == "nominal" else float(value) for c, value in zip(columns, row)}
+            for row in self.prototypes_
+        ]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # Certificate
+
+    @property
+    def column_types_(self) -> np.ndarray:
+        """Name, kind and levels of each column as JSON text; empty if X was an array."""
+        return schema_text(self.columns_)
+
+    @property
+    def mismatch_weight_(self) -> np.ndarray:
+        """gamma, as the checker reads it."""
+        return np.array([self.gamma_])
+
+    def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
+        super()._take_arrays(arrays)
+        self.columns_ = schema_from_text(np.atleast_1d(arrays["column_types_"]).tolist())
+        self.gamma_ = float(np.ravel(arrays["mismatch_weight_"])[0])
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        table = self._read(X)
+        if np.isnan(table).any():
+            raise refuse(self, "X has gaps (NaN), or names that were not seen in fit; certificates need complete rows.")
+        return rows_of(table, n_jobs=self.n_jobs)
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the dissimilarity of each row to the nearest prototype, which is a squared distance."""
+        why = "The bound from training rows is about numbers alone; hold-out rows serve names too."
+        yield Distances(_least, (self.prototypes_, self.nominal_columns_ > 0, self.gamma_), "P26/1", None, why)
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the cost, and how far prototypes are from means and modes."""
+        yield mixed_claim(self, rows)
 
 
 @dataclass(eq=False, repr=False)
@@ -173,3 +359,181 @@ class KModes(Mixed):
 
     def _nominal(self, d: int) -> np.ndarray:
         return np.ones(d, dtype=np.int64)
+
+
+def _least(block: Block, prototypes: np.ndarray, nominal: np.ndarray, gamma: float) -> np.ndarray:
+    return assigned(np.ascontiguousarray(block.X), prototypes, nominal, gamma, 1)[1]
+
+
+def _as_frame(X: Any) -> Any:
+    """Return lists and arrays that hold text as columns by name; everything else as it is."""
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple)) and _has_text(X[0]):
+        X = np.array([list(row) for row in X], dtype=object)
+    if isinstance(X, np.ndarray) and X.ndim == 2 and len(X) and (X.dtype.kind in "US" or _has_text(X[0])):
+        return {f"x{j}": [None if _is_gap(value) else value for value in X[:, j].tolist()] for j in range(X.shape[1])}
+    return X
+
+
+def _has_text(row: Any) -> bool:
+    return any(isinstance(value, str) for value in row)
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def _has_types(X: Any) -> bool:
+    """Tell whether X has a column that is not a plain number."""
+    if hasattr(X, "tocsr"):
+        return False
+    if isinstance(X, Mapping) or type(X).__module__.partition(".")[0] == "pyarrow":
+        return True
+    columns = getattr(X, "dtypes", None)
+    if columns is None or not hasattr(X, "columns"):
+        return False
+    kinds = list(columns.values) if hasattr(columns, "values") else list(columns)
+    return any(not str(kind).lower().startswith(("int", "uint", "float")) for kind in kinds)
+
+
+class Problem:
+    """The rows, numbers and names apart: levels of each column of names, and what a column has in the middle."""
+
+    def __init__(self, X: np.ndarray, nominal: np.ndarray, gamma: float, n_jobs: int | None):
+        self.X, self.nominal, self.gamma, self.n_jobs = X, nominal, gamma, n_jobs
+        self.levels: dict[int, np.ndarray] = {}
+        self.places: dict[int, np.ndarray] = {}
+        self.middle = np.zeros(X.shape[1])
+        for j in range(X.shape[1]):
+            there = ~np.isnan(X[:, j])
+            if nominal[j]:
+                self.levels[j], place = np.unique(X[there, j], return_inverse=True)
+                self.places[j] = np.full(len(X), -1)
+                self.places[j][there] = place
+                if there.any():
+                    self.middle[j] = self.levels[j][np.bincount(place).argmax()]
+            elif there.any():
+                self.middle[j] = X[there, j].mean()
+
+    def assign(self, prototypes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return assigned(self.X, prototypes, self.nominal, self.gamma, self.n_jobs)
+
+    def centred(self, labels: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """Return means and modes of the rows of each prototype; what no row tells stays as it was."""
+        found, k = before.copy(), len(before)
+        for j in range(self.X.shape[1]):
+            if self.nominal[j]:
+                size, there = len(self.levels[j]), self.places[j] >= 0
+                if size:
+                    counts = np.bincount(labels[there] * size + self.places[j][there], minlength=k * size)
+                    counts = counts.reshape(k, size)
+                    full = counts.any(axis=1)
+                    found[full, j] = self.levels[j][counts.argmax(axis=1)][full]
+                continue
+            there = ~np.isnan(self.X[:, j])
+            shift, counts = self.middle[j], np.bincount(labels[there], minlength=k)
+            sums = np.bincount(labels[there], self.X[there, j] - shift, minlength=k)
+            full = counts > 0
+            found[full, j] = shift + sums[full] / counts[full]
+        return found
+
+
+class Found(NamedTuple):
+    prototypes: np.ndarray
+    labels: np.ndarray
+    cost: float
+    n_iter: int
+    rests: bool
+
+
+def descend(problem: Problem, prototypes: np.ndarray, max_iter: int, log: Any) -> Found:
+    """Alternate from `prototypes` until no row moves, or Ctrl-C is pressed."""
+    labels, costs = problem.assign(prototypes)
+    rests, made = False, 0
+    with log.keeping():
+        while made < max_iter:
+            labels = _filled(labels, costs, len(prototypes))
+            prototypes = problem.centred(labels, prototypes)
+            now, costs = problem.assign(prototypes)
+            moved = int(np.sum(now != labels))
+            rests, labels, made = moved == 0, now, made + 1
+            if log.step(float(costs.sum()), float(moved), prototypes_=prototypes.copy()) or rests:
+                break
+    if log.stopped:  # perhaps between prototypes and labels
+        labels, costs = problem.assign(prototypes)
+    return Found(prototypes, labels, float(costs.sum()), made, rests)
+
+
+def _filled(labels: np.ndarray, costs: np.ndarray, k: int) -> np.ndarray:
+    """Return labels in which a prototype without rows has the row that is farthest from its own, if it is away."""
+    counts = np.bincount(labels, minlength=k)
+    empty = np.flatnonzero(counts == 0)
+    labels = labels.copy()
+    for j, i in zip(empty, np.argsort(-costs, kind="stable")):
+        if costs[i] > 0 and counts[labels[i]] > 1:
+            counts[labels[i]] -= 1
+            labels[i], counts[j] = j, 1
+    return labels
+
+
+def drawn_apart(problem: Problem, k: int, random: np.random.RandomState) -> np.ndarray:
+    """Return k rows drawn one after another with probability proportional to the dissimilarity to the nearest row drawn
+    so far; of 2 + ln k candidates a step the one that lowers their sum most."""
+    filled = np.where(np.isnan(problem.X), problem.middle, problem.X)
+    chosen = [int(random.randint(len(filled)))]
+    closest = problem.assign(filled[chosen])[1]
+    while len(chosen) < k:
+        until = np.cumsum(closest)
+        if not until[-1] > 0:
+            rest = np.setdiff1d(np.arange(len(filled)), chosen)
+            return np.append(chosen, random.choice(rest, k - len(chosen), replace=False))
+        drawn = np.searchsorted(until, random.uniform(size=2 + int(np.log(k))) * until[-1], side="right")
+        drawn = np.minimum(drawn, len(filled) - 1)
+        near = [np.minimum(problem.assign(filled[[i]])[1], closest) for i in drawn]
+        best = int(np.argmin([one.sum() for one in near]))
+        chosen.append(int(drawn[best]))
+        closest = near[best]
+    return np.array(chosen)
+
+
+def assigned(
+    X: np.ndarray, prototypes: np.ndarray, nominal: np.ndarray, gamma: float, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest prototype of each row and the dissimilarity to it."""
+    from assay.cluster._search_loops import assign_mixed
+
+    labels, costs = np.empty(len(X), np.int64), np.empty(len(X))
+
+    def work(cut: slice) -> None:
+        assign_mixed(X[cut], prototypes, nominal, gamma, labels[cut], costs[cut])
+
+    thread_map(work, [slice(at, at + _CHUNK) for at in range(0, len(X), _CHUNK)], n_jobs=n_jobs)
+    return labels, costs
+
+
+def mixed_claim(learner: Any, rows: Rows) -> Claim:
+    """Return claim D20/3, rows given to the first prototype that is nearest in the arithmetic that SPEC.md names."""
+    prototypes, nominal = learner.prototypes_, learner.nominal_columns_ > 0
+    parts = rows.map(_nearest, prototypes, nominal, learner.gamma_)
+    X, labels, costs = (np.concatenate(part) for part in zip(*parts))
+    shift, odd = 0.0, 0
+    for j in np.unique(labels):
+        own = X[labels == j]
+        apart = own[:, ~nominal].mean(axis=0) - prototypes[j, ~nominal]
+        shift = max(shift, float(np.linalg.norm(apart)))
+        for f in np.flatnonzero(nominal):
+            _, counts = np.unique(own[:, f], return_counts=True)
+            odd += int(np.sum(own[:, f] == prototypes[j, f]) < counts.max())
+    rounding = 1e-13 * (float(np.linalg.norm(np.abs(X[:, ~nominal]).max(axis=0))) if (~nominal).any() else 0.0)
+    stated = {"clusters": len(prototypes), "rows": len(X), "shift": shift * (1 + 1e-9) + rounding, "odd": odd}
+    return Claim("D20/3", outward(float(costs.sum())), params=stated)
+
+
+def _nearest(block: Block, prototypes: np.ndarray, nominal: np.ndarray, gamma: float) -> tuple[np.ndarray, ...]:
+    differ = np.zeros((len(block.X), len(prototypes)))
+    for f in np.flatnonzero(nominal):
+        differ += block.X[:, f, None] != prototypes[None, :, f]
+    apart = gamma * differ
+    if not nominal.all():
+        apart = cdist(block.X[:, ~nominal], prototypes[:, ~nominal], "sqeuclidean") + apart
+    labels = apart.argmin(axis=1)
+    return block.X, labels, apart[np.arange(len(labels)), labels]

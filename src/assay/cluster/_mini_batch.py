@@ -23,12 +23,8 @@ from sklearn.utils import check_random_state
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.cluster._assignment import summary
-from assay.cluster._claims import fixed_point, floor
-from assay.cluster._exact_1d import line_excess
-from assay.cluster._kmeans import Centroids, Voronoi, warn_of_given_centers
-from assay.cluster._passes import nearest
-from assay.cluster._seeding import drawn, starting_centers
+from assay.cluster._assignment import drawn, starting_centers, summary
+from assay.cluster._kmeans import Centroids, Voronoi, fixed_point, floor, line_excess, nearest, warn_of_given_centers
 from assay.params import Count, Flag, Maybe, NameOr, Number, check, refuse
 from assay.scan import Rows, one_blas_thread
 from assay.scan.memory import MemoryRows
@@ -238,7 +234,7 @@ class MiniBatchKMeans(Centroids):
 
     def _step(self, batch: np.ndarray, weight: np.ndarray, random: np.random.RandomState) -> float:
         """Move the centres towards the rows of a batch; return the weighted cost of these before."""
-        from assay.cluster._mini_batch_loop import absorb
+        from assay.cluster._kmeans_loops import absorb
 
         self._since += len(batch)
         shift = self.cluster_centers_.mean(axis=0)  # about which products lose no digits

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from assay.data.columns import ColumnType as ColumnType
     from assay.data.columns import Schema as Schema
     from assay.data.encoding import Encoding as Encoding
+    from assay.data.raw import RawTable as RawTable
     from assay.data.readers import chunks as chunks
     from assay.data.readers import names as names
+    from assay.data.readers import raw_chunks as raw_chunks
+    from assay.data.readers import raw_table as raw_table
     from assay.data.readers import read as read
     from assay.data.table import Table as Table
 
@@ -21,10 +24,13 @@ _HOMES = {
     "Column": "columns",
     "ColumnType": "columns",
     "Encoding": "encoding",
+    "RawTable": "raw",
     "Schema": "columns",
     "Table": "table",
     "chunks": "readers",
     "names": "readers",
+    "raw_chunks": "readers",
+    "raw_table": "readers",
     "read": "readers",
 }
 

@@ -2,7 +2,7 @@
 
 The data of a column are doubles in every case: the numbers themselves, the position of the value in the column's list
 of levels, seconds since the beginning of 1970, or the position of a text among the column's texts; NaN where a value
-is missing.
+is missing. A nominal value that is not in the list is a *new level*: its position is the length of the list.
 """
 
 import json
@@ -15,6 +15,8 @@ KINDS = ("numeric", "nominal", "ordered")
 """Kinds that every learner of tables reads; each is one column of doubles."""
 MORE_KINDS = ("date", "text")
 """Kinds that an encoding turns into numbers: parts of a date, words of a text."""
+NEW_LEVEL = "(new level)"
+"""How a value is shown that is not in its column's list of levels."""
 LARGEST = 1e150
 """Of the numbers with which a certificate holds; 1 / LARGEST is the least above zero."""
 
@@ -25,7 +27,7 @@ class ColumnType:
 
     A nominal or ordered column has levels. `written` belongs to the type so that later tables are read alike: of
     numbers the decimal sign, the sign between groups of digits, what stands before and what after them (see
-    `data.written`); of dates the format (`data.dates`).
+    `data.number_formats`); of dates the format (`data.dates`).
     """
 
     name: str
@@ -52,6 +54,15 @@ class Column:
         """(rows,) bool."""
         return np.isnan(self.data)
 
+    @property
+    def new(self) -> np.ndarray:
+        """(rows,) bool: which values are levels that the type does not list."""
+        return self.data == len(self.type.levels) if self.type.kind == "nominal" else np.zeros(len(self.data), bool)
+
+    def known(self) -> np.ndarray:
+        """Return the data with NaN for new levels."""
+        return np.where(self.new, np.nan, self.data) if self.type.kind == "nominal" else self.data
+
     def values(self) -> np.ndarray:
         """Return the numbers (float64), the dates (datetime64), or levels and texts (object; None where missing)."""
         if self.type.kind == "numeric":
@@ -59,7 +70,7 @@ class Column:
         if self.type.kind == "date":
             whole = np.where(self.missing, 0, np.round(self.data * 1e6)).astype("datetime64[us]")
             return np.where(self.missing, np.datetime64("NaT"), whole)
-        words = self.texts if self.type.kind == "text" else self.type.levels
+        words = self.texts if self.type.kind == "text" else (*self.type.levels, NEW_LEVEL)
         levels = np.array([*words, None], dtype=object)
         return levels[np.where(self.missing, len(words), self.data).astype(np.intp)]
 

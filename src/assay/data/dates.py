@@ -10,9 +10,8 @@ import re
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import types
 
-from assay.data.written import BAD_SHARE, GAPS, Cells, Read
+from assay.data.number_formats import BAD_SHARE, GAPS, Cells, Read
 
 PARTS = ("year", "month", "day", "weekday", "hour", "elapsed days")
 ISO = "ISO 8601"
@@ -27,33 +26,64 @@ _LIKE = re.compile(r"\D{0,10}\d{1,4}[-/. ]\s?(?:\d{1,2}|[A-Za-z]{3,9})[-/. ,]|[A
 
 
 def seconds(texts: pa.Array, form: str) -> Read:
-    """Return texts of this form as seconds since the beginning of 1970."""
+    """Return texts of this form as seconds since the beginning of 1970; days that no month has are no dates."""
     text = pc.utf8_trim_whitespace(texts)
     gap = pc.is_in(pc.utf8_lower(text), value_set=pa.array(GAPS)).to_numpy(zero_copy_only=False)
-    if form == ISO:
-        found = _iso(text)
-    else:
-        stamps = pc.strptime(text, format=form, unit="s", error_is_null=True)
-        back = pc.strftime(stamps, format=form) if not re.search("%[bB]", form) else None
-        found = from_arrow(stamps)
-        if back is not None:  # 31.02. would become the 2nd or 3rd of March
-            same = pc.equal(_digits(back), _digits(text)).fill_null(False).to_numpy(zero_copy_only=False)
-            found = np.where(same, found, np.nan)
+    found = _iso(text) if form == ISO else _of_form(text, form)
     return Read(found, np.isnan(found) & ~gap)
 
 
-def _digits(text: pa.Array) -> pa.Array:
-    """Return the text without the zeros that days and months may begin with."""
-    return pc.replace_substring_regex(text, r"\b0(\d)", r"\1")
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_FIELDS = {
+    "%Y": r"(?P<Y>\d{4})", "%m": r"(?P<m>\d{1,2})", "%d": r"(?P<d>\d{1,2})", "%H": r"(?P<H>\d{1,2})",
+    "%M": r"(?P<M>\d{2})", "%S": r"(?P<S>\d{2})",
+    "%b": f"(?P<b>{'|'.join(name[:3] for name in _MONTHS)})", "%B": f"(?P<b>{'|'.join(_MONTHS)})",
+}  # fmt: skip
 
 
-_ISO_FORM = r"^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}(?::\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?$"
+def _of_form(text: pa.Array, form: str) -> np.ndarray:
+    """Return the seconds of texts in a form of `FORMATS`, perhaps with a time; NaN for others."""
+    pattern = "".join(_FIELDS.get(part, re.escape(part)) for part in re.split("(%[a-zA-Z])", form))
+    parts = pc.extract_regex(pc.utf8_lower(text), f"^{pattern}$")
+    names = [field.name for field in parts.type]
+    fits = parts.is_valid().to_numpy(zero_copy_only=False)
+
+    def field(name: str, otherwise: int) -> np.ndarray:
+        if name not in names:
+            return np.full(len(text), otherwise)
+        words = pc.struct_field(parts, name)
+        if name == "b":
+            short = pc.utf8_slice_codeunits(words, 0, 3)
+            words = pc.add(pc.index_in(short, value_set=pa.array([one[:3] for one in _MONTHS])), 1)
+        return pc.cast(words, pa.int64()).fill_null(otherwise).to_numpy(zero_copy_only=False)
+
+    year, month, day = field("Y", 1970), field("b" if "b" in names else "m", 1), field("d", 1)
+    hour, minute, second = field("H", 0), field("M", 0), field("S", 0)
+    fits &= (year >= 1) & (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
+    first = (12 * (year - 1970) + np.clip(month, 1, 12) - 1).astype("datetime64[M]")
+    last = (first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")
+    fits &= (day >= 1) & (day <= last.astype(np.int64))
+    days = first.astype("datetime64[D]").astype(np.int64) + day - 1
+    return np.where(fits, days * _DAY + 3600.0 * hour + 60.0 * minute + second, np.nan)
+
+
+_ISO_FORM = (  # there is no year 0
+    r"^(?:[1-9]\d{3}|0[1-9]\d{2}|00[1-9]\d|000[1-9])-\d{2}-\d{2}"
+    r"(?:[T ]\d{2}(?::\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?$"
+)
 
 
 def _iso(text: pa.Array) -> np.ndarray:
     fits = pc.match_substring_regex(text, _ISO_FORM)
     words = pc.if_else(fits, text, pa.scalar(None, pa.string())).to_pylist()
-    return np.array([np.nan if word is None else _iso_seconds(word) for word in words], dtype=np.float64)
+    try:  # all at once if none has a time zone and all are days that there are
+        whole = np.array(["NaT" if word is None else word.replace(" ", "T") for word in words], dtype="datetime64[us]")
+    except ValueError:
+        return np.array([np.nan if word is None else _iso_seconds(word) for word in words], dtype=np.float64)
+    return np.where(np.isnat(whole), np.nan, whole.astype(np.int64) / 1e6)
 
 
 def _iso_seconds(word: str) -> float:
@@ -69,12 +99,10 @@ def _iso_seconds(word: str) -> float:
 
 def from_arrow(values: pa.ChunkedArray | pa.Array) -> np.ndarray:
     """Return Arrow dates and times as seconds since the beginning of 1970; NaN for none."""
-    stamps = values if types.is_timestamp(values.type) else values.cast(pa.timestamp("ms"))
-    unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[stamps.type.unit]
-    whole = stamps.cast(pa.int64())
+    whole = values.cast(pa.timestamp("us", getattr(values.type, "tz", None)), safe=False).cast(pa.int64())
     filled = whole.fill_null(0).to_numpy() if isinstance(whole, pa.ChunkedArray) else whole.fill_null(0).to_numpy(False)
     missing = whole.is_null().to_numpy() if isinstance(whole, pa.ChunkedArray) else whole.is_null().to_numpy(False)
-    return np.where(missing, np.nan, filled / unit)
+    return np.where(missing, np.nan, filled / 1e6)
 
 
 def form_of(column: Cells) -> tuple[str, str] | None:
@@ -83,8 +111,11 @@ def form_of(column: Cells) -> tuple[str, str] | None:
     if len(told) < 2 or sum(bool(_LIKE.match(word.strip())) for word in told) < 0.9 * len(told):
         return None
     fitting = []
+    some = column.texts[:2000]
     for day in FORMATS:
         for time in _TIMES if day != ISO else ("",):
+            if np.isnan(seconds(some, day + time).numbers).all():
+                continue
             read = seconds(column.texts, day + time)
             bad = column.counts[read.bad].sum()
             there = bad + column.counts[~np.isnan(read.numbers)].sum()

@@ -1,12 +1,12 @@
 """The encoding of a table: what turns its columns into the numbers that a learner reads.
 
 It consists of names and numbers alone (`data.plain`), belongs to the model, and is applied by the few lines of
-`encode_block`. Raw rows are doubles: a column for each number, level (its position in the column's list) and date
-(seconds), with NaN where a value is missing, beyond 1e150 or the level is unknown; and for each column of text one for
-every word that is looked for, 1 where the text has it. Encoded rows have, from left to right and in the order of the
-table within each part,
+`encode_block`. Everything in it comes from training rows, levels included. Raw rows are doubles: a column for each
+number, level (its position in the column's list; the length of the list for a new level) and date (seconds), with NaN
+where a value is missing or beyond 1e150; and for each column of text one for every word that is looked for, 1 where the
+text has it. Encoded rows have, from left to right and in the order of the table within each part,
 
-    kept columns        x, as it is                        for learners that read levels and gaps themselves
+    kept columns        x, as it is; a new level is a gap  for learners that read levels and gaps themselves
     numbers             ((x if x is there else fill) - mean) / scale         numeric and ordered columns, parts of dates
                         with fill for x where this is beyond 1e150, and 0 where it is nearer to zero than 1e-150
     gaps                ((0 if x is there else 1) - mean) / scale            numbers that had gaps when it was fitted
@@ -14,12 +14,14 @@ table within each part,
     words               x, as it is
 
 Each entry is computed by itself, in double precision and in the order written: first the difference, then the
-quotient. So any cut into blocks gives the same bits. A missing value of a nominal column has a slot if the column had
-gaps when the encoding was fitted; a level without a slot gives zeros. Of `MOST_LEVELS` levels or more the commonest
-have slots of their own, and the others share the last one.
+quotient. So any cut into blocks gives the same bits. Three things have one meaning each, in training and in use:
+
+    a gap               has a slot of its own if training rows have gaps in the column, else all slots are 0
+    a rare level        of `MOST_LEVELS` levels or more the commonest have slots of their own, the others share the last
+    a new level         one that no training row has: the slot that rare levels share, else all slots are 0
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -62,7 +64,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Levels:
-    """A nominal column: the slot of each level, then that of a missing value; -1 for none."""
+    """A nominal column: the slot of each level, then that of a new level, then that of a missing value; -1 for none."""
 
     type: ColumnType
     slots: tuple[int, ...]
@@ -97,6 +99,7 @@ class Arrays(NamedTuple):
     """The encoding as `encode_block` reads it."""
 
     kept: np.ndarray  # (k,) positions in the raw rows
+    kept_levels: np.ndarray  # (k,) number of levels, from which on a position is a new level; infinity for numbers
     numbers: np.ndarray  # (p,) positions in the raw rows
     fill: np.ndarray  # (p,)
     mean: np.ndarray  # (p,)
@@ -105,7 +108,7 @@ class Arrays(NamedTuple):
     gap_mean: np.ndarray  # (g,)
     gap_scale: np.ndarray  # (g,) > 0
     nominal: np.ndarray  # (q,) positions in the raw rows
-    slots: np.ndarray  # slots of the first nominal column's levels and of its missing value, of the second, ...
+    slots: np.ndarray  # slots of the first nominal column's levels, new level and missing value, of the second, ...
     starts: np.ndarray  # (q + 1,) where each nominal column begins in `slots`
     columns: np.ndarray  # (q + 1,) where each begins among the encoded columns; the last is where the words begin
     dates: tuple[tuple[int, str], ...]  # parts of dates, which stand to the right of the raw rows: position and name
@@ -126,7 +129,8 @@ def encode_block(raw: np.ndarray, a: Arrays) -> np.ndarray:
     out = np.zeros((len(raw), a.width))
     out[:, a.columns[-1] :] = raw[:, a.words]
     end = len(a.kept)
-    out[:, :end] = raw[:, a.kept]
+    kept = raw[:, a.kept]
+    out[:, :end] = np.where(kept >= a.kept_levels, np.nan, kept)
     numbers = raw[:, a.numbers]
     begin, end = end, end + len(a.numbers)
     out[:, begin:end] = _scaled(np.where(np.isnan(numbers), a.fill, numbers), a)
@@ -174,7 +178,8 @@ class Encoding:
     def fit(cls, table: Table, reads: Collection[str] = ("numbers",)) -> "Encoding":
         """Return the encoding that these rows give for a learner that reads numbers, perhaps "nominal", "missing" too.
 
-        A nominal column is kept for who reads it if it has fewer than `MOST_LEVELS` levels and all of them occur.
+        The table must have been typed by the very rows that it holds, so that each level of a nominal column occurs.
+        Such a column is kept for who reads levels and gaps if it has fewer than `MOST_LEVELS` levels.
         """
         columns = list(table.columns.values())
         parts: dict[str, Part] = {one.name: Words(one.type, _words(one)) for one in columns if one.type.kind == "text"}
@@ -197,18 +202,17 @@ class Encoding:
         found, unknown = table.require_same_columns(self.schema)
         return Table((column.in_range() for column in found.columns.values()), n_rows=found.n_rows), unknown
 
-    def raw(self, table: Table, find: "Find" = has_words) -> tuple[np.ndarray, dict[str, list[str]]]:
+    def raw(self, table: Table) -> tuple[np.ndarray, dict[str, list[str]]]:
         """Return the table's raw rows, and the levels that the encoding does not know, by column; see `fitting`.
 
-        Equal tables give equal bytes: there is one zero and one NaN. `find` looks for words in texts; who verifies
-        has it done by the checker.
+        Equal tables give equal bytes: there is one zero and one NaN.
         """
         fitting, unknown = self.fitting(table)
         rows = np.empty((fitting.n_rows, self._starts()[-1]))
         for part, start in zip(self.parts, self._starts(), strict=False):
             column = fitting.columns[part.type.name]
             if isinstance(part, Words):
-                found = np.vstack([find(column.texts, part.words), np.zeros(len(part.words))])
+                found = np.vstack([has_words(column.texts, part.words), np.zeros(len(part.words))])
                 codes = np.where(column.missing, -1, column.data).astype(np.intp)
                 rows[:, start : start + len(part.words)] = found[codes]
             else:
@@ -229,6 +233,11 @@ class Encoding:
         for start in range(0, len(raw), step):
             out[start : start + step] = encode_block(raw[start : start + step], arrays)
         return out
+
+    @property
+    def raw_width(self) -> int:
+        """The number of columns of raw rows."""
+        return self._starts()[-1]
 
     def _starts(self) -> list[int]:
         """Return where each part's raw columns begin; at the end, their number."""
@@ -303,6 +312,7 @@ class Encoding:
         words = [start + j for start, part in starts if isinstance(part, Words) for j in range(len(part.words))]
         return Arrays(
             _positions(kept),
+            np.array([len(part.type.levels) if part.type.kind == "nominal" else np.inf for _, part in kept]),
             _positions(numbers),
             np.array([part.fill for _, part in numbers]),
             np.array([part.scaling.mean for _, part in numbers]),
@@ -338,9 +348,6 @@ class Encoding:
         self.parts = Encoding.from_plain(state["plain"]).parts
 
 
-Find = Callable[[Sequence[str], Sequence[str]], np.ndarray]
-
-
 def _pieces(part: Part) -> list[Part]:
     """Return a part as the parts that columns are made of: those of a date, else itself."""
     return [one for _, one in part.parts] if isinstance(part, Dates) else [part]
@@ -356,9 +363,7 @@ def _positions(parts: Sequence[tuple[int, Any]]) -> np.ndarray:
 def _can_stay(column: Column, reads: Collection[str]) -> bool:
     if column.type.kind != "nominal":
         return "missing" in reads
-    occur = np.unique(column.data[~column.missing])
-    few = len(occur) == len(column.type.levels) < MOST_LEVELS
-    return "nominal" in reads and few and ("missing" in reads or not column.missing.any())
+    return {"nominal", "missing"} <= set(reads) and len(column.type.levels) < MOST_LEVELS
 
 
 def _date_part(column: Column, reads: Collection[str]) -> Dates:
@@ -411,23 +416,24 @@ def _scaling(values: np.ndarray) -> list[list[float]]:
 
 
 def _level_part(column: Column) -> Levels:
-    """Give slots to the values that occur, in the order of the levels, a missing one last; the rarest share one."""
+    """Give slots to the levels, in their order, and to a gap if there is one; the rarest share the last."""
     n = len(column.type.levels)
-    counts = np.bincount(np.where(column.missing, n, column.data).astype(np.intp), minlength=n + 1)
+    counts = np.bincount(np.where(column.missing, n + 1, column.data).astype(np.intp), minlength=n + 2)
     own = np.flatnonzero(counts)
-    shared: np.ndarray = own[:0]
-    if len(own) >= MOST_LEVELS:
-        rare = np.argsort(counts[own], kind="stable")[: 1 - MOST_LEVELS]
-        shared = own[rare]
-        own = np.delete(own, rare)
-    slots = np.full(n + 1, -1)
+    levels = own[own < n]
+    shared = levels[np.argsort(counts[levels], kind="stable")[: max(0, len(own) - (MOST_LEVELS - 1))]]
+    shared = shared if len(own) >= MOST_LEVELS else shared[:0]
+    own = np.setdiff1d(own, shared)
+    slots = np.full(n + 2, -1)
     slots[own] = np.arange(len(own))
     slots[shared] = len(own)
+    if len(shared):
+        slots[n] = len(own)
     return Levels(column.type, tuple(slots.tolist()), len(shared) > 0)
 
 
 def _slot_names(part: Levels) -> list[str]:
-    words = (*part.type.levels, "missing")
+    words = (*part.type.levels, "new", "missing")
     names = {slot: word for slot, word in zip(part.slots, words, strict=True) if slot >= 0}
     if part.shared:
         names[part.width - 1] = "other"

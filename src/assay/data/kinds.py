@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from assay.data import dates, written
+from assay.data import dates, number_formats
 from assay.data.columns import MORE_KINDS, Column, ColumnType, Schema
-from assay.data.table import Table, fitted, listed
+from assay.data.table import Table, bad_cells_note, fitted, listed, refuse_bad_cells
 from assay.data.words import is_prose
 
 
@@ -21,19 +22,29 @@ class Wish(NamedTuple):
     nominal: Collection[str] = ()
     levels: Mapping[str, Sequence[str]] = {}
     """Levels of ordered columns."""
+    forms: Mapping[str, tuple[str, ...]] = {}
+    """How cells of numbers and dates are written elsewhere, of columns that hold them as such here."""
     schema: Schema | None = None
     """Kinds and forms of columns that a model knows; then there may be no rows, and columns without values."""
+    lenient: bool = False
+    """Whether a column of which many cells cannot be read as the schema says is read nevertheless, as gaps."""
     exact: bool = False
     """Each column as its type says, none left out: dates are refused, and text holds names."""
     knows_numbers: bool = True
     """Whether the source could have said which columns are numbers; a CSV file cannot."""
+
+    def about(self, names: Collection[str]) -> "Wish":
+        """Return what is said of these columns."""
+        levels = {name: one for name, one in self.levels.items() if name in names}
+        forms = {name: one for name, one in self.forms.items() if name in names}
+        return self._replace(nominal={name for name in self.nominal if name in names}, levels=levels, forms=forms)
 
 
 def typed(table: pa.Table, wish: Wish) -> Table:
     """Return the columns with their types; those that say nothing are left out with a sentence."""
     names = table.column_names
     wanted = {column.name: column for column in wish.schema or ()}
-    _check_names(names, wish)
+    check_names(names, wish)
     if wish.schema is None and not table.num_rows:
         raise ValueError(f"the table has no rows, only the columns {listed(names)}.")
     columns, left_out = [], {}
@@ -45,7 +56,8 @@ def typed(table: pa.Table, wish: Wish) -> Table:
     return Table(columns, left_out, n_rows=table.num_rows)
 
 
-def _check_names(names: Sequence[str], wish: Wish) -> None:
+def check_names(names: Sequence[str], wish: Wish) -> None:
+    """Refuse columns without a name, two of one name, and wishes about columns that are not there."""
     places: dict[str, int] = {}
     for i, name in enumerate(names):
         if not name.strip():
@@ -65,11 +77,17 @@ def _says_nothing(name: str, values: pa.ChunkedArray, place: int) -> str:
     """Return why a column is left out before it is read; empty if it is not."""
     if values.null_count == len(values):
         return "it has no value in any row."
-    if place == 0 and UNNAMED.fullmatch(name) and types.is_integer(values.type) and not values.null_count:
-        found = values.to_numpy()
-        if np.array_equal(found, np.arange(len(found)) + found[0]) and found[0] in (0, 1):
-            return "it has no name and counts the rows; a frame's index was written with it."
+    if place == 0 and UNNAMED.fullmatch(name) and not values.null_count and _counts_up(values):
+        return "it has no name and counts the rows; a frame's index was written with it."
     return ""
+
+
+def _counts_up(values: pa.ChunkedArray) -> bool:
+    """Tell whether these are whole numbers from 0 or more on, each larger than the one before."""
+    found = values.to_numpy() if types.is_integer(values.type) else None
+    if types.is_string(values.type):
+        found = number_formats.plain_numbers(values)
+    return found is not None and bool(np.all(np.diff(found, prepend=-1.0) >= 1) and np.all(found == np.round(found)))
 
 
 _NOT_TEXT = "column {!r} holds bytes that are not UTF-8 text; save the file as UTF-8."
@@ -78,7 +96,7 @@ _NOT_TEXT = "column {!r} holds bytes that are not UTF-8 text; save the file as U
 def _column(name: str, values: pa.ChunkedArray, wish: Wish, wanted: ColumnType | None) -> Column:
     try:
         if wanted is not None:
-            return _as_wanted(values, wanted)
+            return _as_wanted(values, wanted, wish.lenient)
         return _as_told(name, values, wish)
     except pa.ArrowException as error:
         raise ValueError(f"column {name!r} holds {values.type}, which cannot be read: {error}") from None
@@ -86,19 +104,38 @@ def _column(name: str, values: pa.ChunkedArray, wish: Wish, wanted: ColumnType |
         raise ValueError(_NOT_TEXT.format(name)) from None
 
 
-def _as_wanted(values: pa.ChunkedArray, wanted: ColumnType) -> Column:
+def _as_wanted(values: pa.ChunkedArray, wanted: ColumnType, lenient: bool) -> Column:
     """Return a column of a later table with the kind that the schema gives; levels are its own."""
-    name, values = wanted.name, _decoded(values)
-    if _is_number(values.type) and wanted.kind == "numeric":
+    name, values = wanted.name, decoded(values)
+    if is_number(values.type) and wanted.kind == "numeric":
         return _numeric(name, values, wanted.written)
-    if types.is_temporal(values.type) and wanted.kind not in ("nominal", "ordered"):
-        return fitted(_moments(name, values), wanted)[0]
+    if types.is_temporal(values.type) and wanted.kind in ("numeric", "date"):
+        return _moments_as_wanted(values, wanted)
     _refuse_kind(name, values.type)
     if types.is_null(values.type) and wanted.kind == "numeric":
         return _numeric(name, values, wanted.written)
+    if wanted.kind == "numeric":
+        return _parsed_numbers(values.cast(pa.string()), wanted, lenient)
     coded = _coded(name, _text(values), None, "nominal")
-    spelled = wanted.written or wanted.kind in MORE_KINDS
-    return fitted(coded, wanted)[0] if spelled else coded
+    return fitted(coded, wanted, lenient)[0] if wanted.kind in MORE_KINDS else coded
+
+
+def _moments_as_wanted(values: pa.ChunkedArray, wanted: ColumnType) -> Column:
+    """Return dates where dates are wanted, times of the day and durations where hours are; refuse what is neither."""
+    found = _moments(wanted.name, values)
+    hours = wanted.written == (number_formats.CLOCK,)
+    if found.type.kind != wanted.kind or (wanted.kind == "numeric" and not hours):
+        holds = "dates" if wanted.kind == "date" else "numbers"
+        raise ValueError(f"column {wanted.name!r} must hold {holds}; it holds {values.type}.")
+    return Column(wanted, found.data, found.note)
+
+
+def _parsed_numbers(values: pa.ChunkedArray, wanted: ColumnType, lenient: bool) -> Column:
+    """Return text as the numbers that it is wanted as."""
+    read = number_formats.read_column(values, wanted.written)
+    if not lenient:
+        refuse_bad_cells(read.bad, values.is_valid().to_numpy(), wanted, lambda row: values[row].as_py())
+    return Column(wanted, read.numbers, bad_cells_note(read.bad, "numbers"))
 
 
 def _as_told(name: str, values: pa.ChunkedArray, wish: Wish) -> Column:
@@ -108,37 +145,76 @@ def _as_told(name: str, values: pa.ChunkedArray, wish: Wish) -> Column:
     if categories and values.type.ordered and levels is None and values.num_chunks:
         whole = values.unify_dictionaries().chunk(0).dictionary
         levels, kind = whole.cast(pa.string()).to_pylist(), "ordered"
-    values = _decoded(values)
+    values = decoded(values)
     if values.null_count == len(values):
         raise ValueError(f"column {name!r} has no value in any row; leave it out.")
     said = name in wish.nominal or levels is not None
     if types.is_temporal(values.type) and not said and not wish.exact:
-        return _moments(name, values)
+        return _moments(name, values, wish.forms.get(name))
     _refuse_kind(name, values.type)
-    if _is_number(values.type) and not said and not categories:
-        return _numeric(name, values)
+    if is_number(values.type) and not said and not categories:
+        if not wish.exact and _beyond_doubles(values):
+            return replace(_coded(name, _text(values), None, "nominal"), note=number_formats.TOO_LONG)
+        return _numeric(name, values, wish.forms.get(name, ()))
     is_text = types.is_string(values.type) or types.is_large_string(values.type) or types.is_string_view(values.type)
     if is_text and not said and not categories and not wish.exact:
         return _from_text(name, values, wish.knows_numbers)
     return _coded(name, _text(values), levels, kind)
 
 
-def _decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    return values.cast(values.type.value_type) if types.is_dictionary(values.type) else values
+def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of categories as what the categories are; every other column as it is."""
+    if not types.is_dictionary(values.type):
+        return values
+    kind = values.type.value_type
+    kind = pa.string() if types.is_string_view(kind) else kind  # Arrow does not decode views
+    chunks = [pa.DictionaryArray.from_arrays(one.indices, one.dictionary.cast(kind)) for one in values.chunks]
+    return pa.chunked_array([one.dictionary_decode() for one in chunks], kind)
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def is_number(kind: pa.DataType) -> bool:
+    """Tell whether an Arrow type holds numbers."""
     return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+
+
+def as_doubles(values: pa.ChunkedArray) -> np.ndarray:
+    """Return a column of numbers as the doubles nearest to them; NaN for none.
+
+    >>> as_doubles(pa.chunked_array([pa.array(["100000.01"]).cast(pa.decimal128(20, 2))]))
+    array([100000.01])
+    """
+    if types.is_decimal(values.type):
+        values = values.cast(pa.string())  # Arrow divides the digits by a power of ten, which rounds twice
+    return values.cast(pa.float64(), safe=False).to_numpy()
+
+
+def _beyond_doubles(values: pa.ChunkedArray) -> bool:
+    """Tell whether there are whole numbers beyond 2^53, of which doubles would make equal ones of different ones."""
+    whole = types.is_integer(values.type) or (types.is_decimal(values.type) and values.type.scale == 0)
+    if not whole or values.null_count == len(values):
+        return False
+    ends = pc.min_max(values)
+    return max(abs(int(ends["min"].as_py())), abs(int(ends["max"].as_py()))) > 2**53
 
 
 def _from_text(name: str, values: pa.ChunkedArray, knows_numbers: bool) -> Column:
     """Return a column of text as what it holds: numbers, dates, prose or names."""
-    cells = written.cells(values)
-    style = written.style_of(cells, typed_as_text=knows_numbers)
+    plain = None if knows_numbers else number_formats.plain_numbers(values)
+    if plain is not None:
+        return Column(ColumnType(name, "numeric"), plain)
+    row = number_formats.infinite_row(values)
+    if row is not None:
+        raise ValueError(f"column {name!r} has an infinite value in row {row} (counted from 0); correct it.")
+    cells = number_formats.cells(values)
+    style = number_formats.style_of(cells, typed_as_text=knows_numbers)
     if style is not None:
-        read = written.numbers(cells.texts, style)
-        kind = ColumnType(name, "numeric", (), tuple(style))
-        return Column(kind, _spread(read.numbers, cells.codes), written.note(cells, style, read))
+        read = number_formats.numbers(cells.texts, style)
+        kind = ColumnType(name, "numeric", (), () if style.plain else tuple(style))
+        return Column(kind, _spread(read.numbers, cells.codes), number_formats.note(cells, style, read))
+    if number_formats.is_clock(cells):
+        read = number_formats.read_as(cells.texts, (number_formats.CLOCK,))
+        kind = ColumnType(name, "numeric", (), (number_formats.CLOCK,))
+        return Column(kind, _spread(read.numbers, cells.codes), "times of the day, read as hours")
     form = dates.form_of(cells)
     if form is not None:
         read = dates.seconds(cells.texts, form[0])
@@ -149,7 +225,7 @@ def _from_text(name: str, values: pa.ChunkedArray, knows_numbers: bool) -> Colum
     column = _coded(name, values.cast(pa.string()), None, "nominal")
     if is_prose(column.type.levels, len(values)):
         return Column(ColumnType(name, "text"), column.data, "free text, read as words", column.type.levels)
-    return column
+    return replace(column, note=number_formats.why_names(cells))
 
 
 def _spread(found: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -157,19 +233,19 @@ def _spread(found: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return np.append(found, np.nan)[codes]
 
 
-def _moments(name: str, values: pa.ChunkedArray) -> Column:
+def _moments(name: str, values: pa.ChunkedArray, form: tuple[str, ...] | None = None) -> Column:
     """Return dates as seconds since 1970, times of day and durations as hours."""
     if types.is_timestamp(values.type) or types.is_date(values.type):
-        return Column(ColumnType(name, "date", (), (dates.ISO,)), dates.from_arrow(values))
-    unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[values.type.unit]
-    whole = values.cast(pa.int32()) if types.is_time32(values.type) else values
+        return Column(ColumnType(name, "date", (), form or (dates.ISO,)), dates.from_arrow(values))
+    whole = values.cast(pa.duration("us") if types.is_duration(values.type) else pa.time64("us"), safe=False)
     ticks = whole.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy()
-    kind = "durations" if types.is_duration(values.type) else "times of the day"
-    return Column(ColumnType(name, "numeric", (), (written.CLOCK,)), ticks / unit / 3600.0, f"{kind}, read as hours")
+    holds = "durations" if types.is_duration(values.type) else "times of the day"
+    kind = ColumnType(name, "numeric", (), (number_formats.CLOCK,))
+    return Column(kind, ticks / 1e6 / 3600.0, f"{holds}, read as hours")
 
 
 def _numeric(name: str, values: pa.ChunkedArray, form: tuple[str, ...] = ()) -> Column:
-    data = values.cast(pa.float64(), safe=False).to_numpy()
+    data = as_doubles(values)
     if not data.flags.writeable or not data.flags.owndata:
         data = data.copy()
     if np.isinf(data).any():
@@ -190,6 +266,11 @@ def _coded(name: str, text: pa.ChunkedArray, levels: Sequence[str] | None, kind:
             f"its levels {listed(levels)}; correct it or add the level."
         )
     return Column(ColumnType(name, kind, tuple(levels)), codes.cast(pa.float64()).to_numpy().astype(np.float64))
+
+
+def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the cells of a column as they are spelled."""
+    return _text(decoded(values))
 
 
 def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:

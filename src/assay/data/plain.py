@@ -115,7 +115,7 @@ def column_type(record: Mapping[str, Any]) -> ColumnType:
 def _written(kind: str, record: Mapping[str, Any]) -> tuple[str, ...]:
     """Return how the cells of a column are written, if it is a way in which they can be."""
     from assay.data.dates import FORMATS
-    from assay.data.written import CLOCK, is_style
+    from assay.data.number_formats import CLOCK, is_style
 
     if "written" not in record:
         if kind == "date":
@@ -133,14 +133,16 @@ def _written(kind: str, record: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _levels(column: ColumnType, record: Mapping[str, Any]) -> Levels:
     slots, shared = record["slots"], record["shared"]
-    if not isinstance(slots, list) or len(slots) != len(column.levels) + 1 or not isinstance(shared, bool):
-        raise ValueError("a nominal column of an encoding has a slot for each level and for missing values.")
+    if not isinstance(slots, list) or len(slots) != len(column.levels) + 2 or not isinstance(shared, bool):
+        raise ValueError("a nominal column of an encoding has a slot for each level, a new level and missing values.")
     if not all(type(slot) is int and -1 <= slot < MOST_LEVELS for slot in slots):
         raise ValueError(f"slots of an encoding are whole numbers from -1 to {MOST_LEVELS - 1}.")
     used = [slot for slot in slots if slot >= 0]
     own = sorted(slot for slot in used if not shared or slot < max(used))
     if not used or own != list(range(max(used) + (not shared))):
         raise ValueError("slots of an encoding are numbered from 0, and only the shared one has several levels.")
+    if slots[-2] != (max(used) if shared else -1):
+        raise ValueError("a new level of an encoding has the slot that rare levels share, and otherwise none.")
     return Levels(column, tuple(slots), shared)
 
 

@@ -10,24 +10,27 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 from pyarrow import types
 
-from assay.data.columns import ColumnType, Schema
-from assay.data.kinds import Wish, typed
+from assay.data.columns import Schema
+from assay.data.kinds import Wish, check_names
+from assay.data.number_formats import GAP_SPELLINGS
+from assay.data.quotes import Checked
+from assay.data.raw import RawTable
 from assay.data.table import Table, listed
-from assay.data.written import GAP_SPELLINGS
 
 MISSING_WORDS = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
-"""What counts as a missing name in a CSV file; `written.GAPS` are what counts as a missing number."""
+"""What counts as a missing name in a CSV file; `number_formats.GAPS` are what counts as a missing number."""
 WIDE = 2000
-"""In files of more columns the rarer spellings of a gap are left to `data.written`: Arrow sorts them per column."""
+"""In files of more columns the rarer spellings of a gap are left to `data.number_formats`: Arrow sorts them."""
 STDIN = "-"
 """The source that is the standard input, a CSV file."""
 
@@ -49,8 +52,8 @@ def read(
     counts the rows. `nominal` names further columns whose numbers are only names (such as postal codes); `ordered`
     gives the levels of a column from lowest to highest; `drop` names columns to leave out.
 
-    With a `schema`, only its columns are read, with their kinds and forms; `Table.require_same_columns` then gives
-    them its codes. With `exact`, each column is what its type says, none is left out, and dates are refused.
+    With a `schema`, only its columns are read, with their kinds, forms and levels, each cell by itself. With `exact`,
+    each column is what its type says, none is left out, and dates are refused.
 
     >>> read({"size": ["small", "large"]}, ordered={"size": ["small", "large"]}).matrix()
     array([[0.],
@@ -58,16 +61,46 @@ def read(
     >>> read({"rate": ["12.5%", "8%", "-"]}).column("rate").data
     array([12.5,  8. ,  nan])
     """
+    if schema is not None:
+        return raw_table(source, only=[column.name for column in schema]).read_as(schema)
+    table = raw_table(source, nominal=nominal, ordered=ordered, drop=drop, exact=exact)
+    return table.typed()
+
+
+def raw_table(
+    source: Any,
+    *,
+    nominal: Iterable[str] = (),
+    ordered: Mapping[str, Sequence[str]] | None = None,
+    drop: Iterable[str] = (),
+    only: list[str] | None = None,
+    exact: bool = False,
+) -> RawTable:
+    """Return the cells of a source as they are: text of a CSV file, the types of a frame or a Parquet file.
+
+    What `nominal` and `ordered` say of columns (see `read`) is kept for when they are typed. A `Table` has decided
+    already which columns are numbers and how they are written; this is kept, its lists of levels are not.
+
+    >>> rows = raw_table({"job": ["cook", "clerk", "judge"], "age": [31.0, 27.0, None]})
+    >>> some = rows.take([0, 1]).typed()
+    >>> some.schema[0].levels
+    ('clerk', 'cook')
+    >>> rows.read_as(some.schema).unknown
+    {'job': ['judge']}
+    """
+    if isinstance(source, RawTable):
+        return source if only is None else source.select(only)
     levels = dict(ordered or {})
-    as_text = {*nominal, *levels, *(column.name for column in schema or () if _spelled(column))}
-    names = None if schema is None else [column.name for column in schema]
-    table = arrow_table(source, as_text, names, set(drop))
-    return typed(table, Wish(set(nominal), levels, schema, exact, not _is_csv(source)))
-
-
-def _spelled(column: ColumnType) -> bool:
-    """Tell whether the cells of a CSV file are read as they are spelled."""
-    return column.kind != "numeric" or bool(column.written)
+    forms = {}
+    if isinstance(source, Table):
+        levels = {one.name: one.levels for one in source.schema if one.kind == "ordered"} | levels
+        forms = {one.name: one.written for one in source.schema if one.written}
+    as_text = {*nominal, *levels} if exact else None
+    table = arrow_table(source, as_text, only, set(drop))
+    wish = Wish(set(nominal), levels, forms, exact=exact, knows_numbers=not _is_csv(source))
+    wish = wish.about(table.column_names) if only is not None or isinstance(source, Table) else wish
+    check_names(table.column_names, wish)
+    return RawTable(table, wish)
 
 
 def names(source: Any) -> list[str]:
@@ -76,27 +109,32 @@ def names(source: Any) -> list[str]:
         return _in_memory(source).column_names
     place = _file(source)
     if _is_csv(source):
-        return _header(place)[1]
+        return _header(place).names
     with _parquet(place) as file:
         return list(file.schema_arrow.names)
 
 
 def chunks(source: Any, size: int, schema: Schema) -> Iterator[Table]:
     """Yield the schema's columns of a source in tables of at most `size` rows; files are streamed."""
+    for part in raw_chunks(source, size, [column.name for column in schema]):
+        yield part.read_as(schema)
+
+
+def raw_chunks(source: Any, size: int, names: list[str]) -> Iterator[RawTable]:
+    """Yield the cells of columns of a source in tables of at most `size` rows; files are streamed."""
     if not isinstance(source, (str, PathLike)):
-        table = read(source, schema=schema)
+        table = raw_table(source, only=names)
         for start in range(0, table.n_rows, size):
-            yield table.take(slice(start, start + size))
+            yield table.take(np.arange(start, min(start + size, table.n_rows)))
         return
-    as_text = {column.name for column in schema if _spelled(column)}
-    for part in arrow_stream(source, as_text, [column.name for column in schema], size):
-        yield typed(part, Wish(schema=schema))
+    for part in arrow_stream(source, names, size):
+        yield RawTable(part, Wish(knows_numbers=not _is_csv(source)))
 
 
 def arrow_table(
-    source: Any, as_text: Collection[str], only: list[str] | None, drop: Collection[str] = ()
+    source: Any, as_text: Collection[str] | None, only: list[str] | None, drop: Collection[str] = ()
 ) -> pa.Table:
-    """Return the source as an Arrow table; `as_text` columns of a CSV keep their spelling."""
+    """Return the source as an Arrow table; `as_text` columns of a CSV (None: all) keep their spelling."""
     if drop:
         only = _without(names(source), drop)
     if isinstance(source, (str, PathLike)):
@@ -120,8 +158,8 @@ def _without(there: list[str], drop: Collection[str]) -> list[str]:
     return [name for name in there if name not in drop]
 
 
-def arrow_stream(source: str | PathLike, as_text: Collection[str], only: list[str], size: int) -> Iterator[pa.Table]:
-    """Yield the file in Arrow tables of at most `size` rows."""
+def arrow_stream(source: str | PathLike, only: list[str], size: int) -> Iterator[pa.Table]:
+    """Yield the file in Arrow tables of at most `size` rows; cells of a CSV file are text."""
     place = _file(source)
     if not _is_csv(source):
         with _parquet(place) as file:
@@ -129,12 +167,10 @@ def arrow_stream(source: str | PathLike, as_text: Collection[str], only: list[st
             for batch in file.iter_batches(size, columns=only):
                 yield pa.table(batch)
         return
-    options = _csv_options(place, as_text, only)
-    numbers = {name: pa.float64() for name in only if name not in as_text}
-    options["convert_options"].column_types = {**options["convert_options"].column_types, **numbers}
+    options = _csv_options(place, None, only)
     options["read_options"].use_threads = False  # so that Arrow knows the number of a bad row
     try:
-        with pyarrow.csv.open_csv(_opened(place), **options) as reader:
+        with pyarrow.csv.open_csv(_checked(place, options), **options) as reader:
             for batch in reader:
                 for start in range(0, batch.num_rows, size):
                     yield _with_gaps(pa.table(batch.slice(start, size)))
@@ -155,7 +191,7 @@ def _in_memory(source: Any) -> pa.Table:
             table = pa.Table.from_pandas(frame.to_native(), preserve_index=False)
             return table.rename_columns(_named(table.column_names))
         return frame.to_arrow()
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OverflowError) as error:
         raise ValueError(f"the table cannot be read ({error}); give each column one type and one length.") from None
     except TypeError:
         raise ValueError(
@@ -169,15 +205,19 @@ def _named(names: Sequence[str]) -> list[str]:
     return [name if name.strip() else f"column {i + 1} (unnamed)" for i, name in enumerate(names)]
 
 
-def _csv(place: "Place", as_text: Collection[str], only: list[str] | None) -> pa.Table:
+def _csv(place: "Place", as_text: Collection[str] | None, only: list[str] | None) -> pa.Table:
     options = _csv_options(place, as_text, only)
     try:
-        return _with_gaps(pyarrow.csv.read_csv(_opened(place), **options))
+        return _with_gaps(pyarrow.csv.read_csv(_checked(place, options), **options))
     except pa.ArrowInvalid:
         options["read_options"].use_threads = False  # on one thread Arrow knows the number of the row
     try:
-        return _with_gaps(pyarrow.csv.read_csv(_opened(place), **options))
+        return _with_gaps(pyarrow.csv.read_csv(_checked(place, options), **options))
     except pa.ArrowInvalid as error:
+        column = re.search(r"CSV column #(\d+).*invalid UTF8", str(error))
+        if column is not None:
+            name = (only or _header(place).names)[int(column[1])]
+            raise ValueError(f"column {name!r} holds bytes that are not UTF-8 text; save the file as UTF-8.") from None
         raise ValueError(f"{place} cannot be read as CSV: {error} (the first line is row 1).") from None
 
 
@@ -193,10 +233,10 @@ def _with_gaps(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
-def _csv_options(place: "Place", as_text: Collection[str], only: list[str] | None) -> dict[str, Any]:
-    delimiter, names, size, odd = _header(place)
+def _csv_options(place: "Place", as_text: Collection[str] | None, only: list[str] | None) -> dict[str, Any]:
+    delimiter, names, size, odd, skipped = _header(place)
     _require(names, only, place)
-    read = pyarrow.csv.ReadOptions(block_size=max(2**20, 8 * size))  # a line must fit in a block
+    read = pyarrow.csv.ReadOptions(block_size=max(2**20, 8 * size), skip_rows=skipped)  # a line must fit in a block
     if odd:
         read.column_names, read.skip_rows_after_names = names, 1
     return {
@@ -207,19 +247,34 @@ def _csv_options(place: "Place", as_text: Collection[str], only: list[str] | Non
             true_values=[],  # yes/no and true/false stay words, in the file's spelling
             false_values=[],
             include_columns=only,
-            column_types=dict.fromkeys(as_text, pa.string()),
+            column_types=dict.fromkeys(names if as_text is None else as_text, pa.string()),
         ),
     }
 
 
-def _header(place: "Place") -> tuple[str, list[str], int, bool]:
-    """Return the delimiter that the first record has most of (comma, semicolon, tab), the column names, and its length.
+class Header(NamedTuple):
+    """What the first record of a CSV file tells."""
 
-    Delimiters and line ends between quotes belong to a name. The last is whether a column had no name.
+    delimiter: str
+    names: list[str]
+    size: int
+    """How long the record is."""
+    odd: bool
+    """Whether a column had no name."""
+    skipped: int
+    """Lines before it."""
+
+
+def _header(place: "Place") -> Header:
+    """Return the delimiter that the first record has most of (comma, semicolon, tab), and the column names.
+
+    Delimiters and line ends between quotes belong to a name. A first line `sep=;`, which Excel writes and reads, tells
+    the delimiter and is skipped.
     """
     try:
-        record = _first_record(place).decode()
-        delimiter = max(",;\t", key=_QUOTED.sub("", record).count)
+        told, content = _first_record(place)
+        record = content.decode()
+        delimiter = told or max(",;\t", key=_QUOTED.sub("", record).count)
         names = next(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter), [])
     except UnicodeDecodeError:
         raise ValueError(f"{place} does not begin with a line of UTF-8 text; is it a CSV file?") from None
@@ -227,38 +282,60 @@ def _header(place: "Place") -> tuple[str, list[str], int, bool]:
         raise ValueError(f"{place} cannot be read: {error}") from None
     if not any(name.strip() for name in names):
         raise ValueError(f"{place} is empty; its first line must name the columns.")
+    if "\0" in record:
+        raise ValueError(f"{place} has a NUL byte among the names of its columns; save the table as CSV in UTF-8.")
     named = _named(names)
-    return delimiter, named, len(record), named != names
+    return Header(delimiter, named, len(record), named != names, int(bool(told)))
 
 
 _QUOTED = re.compile(r'(?:^|(?<=[,;\t]))"(?:[^"]|"")*+"')  # quotes are quotes at the beginning of a field
-_FIELD = rb'(?:"(?:[^"]|"")*+"[^,;\t\r\n]*+|[^",;\t\r\n][^,;\t\r\n]*+)?'
-_RECORD = re.compile(_FIELD + rb"(?:[,;\t]" + _FIELD + rb")*+[\r\n]")
+_SEPARATOR = re.compile(rb'("?)sep=([\t !#-/:-@[-`{-~])\1[,;\t]*(?:\r\n?|\n)', re.IGNORECASE)
 _LONGEST_HEADER = 2**24
 
 
-def _first_record(place: "Place") -> bytes:
-    """Return the file up to the first line end that is not between quotes."""
-    content = b""
+def _record(marks: bytes) -> re.Pattern[bytes]:
+    """Return what matches a record with its line end, where one of the marks divides its fields."""
+    field = rb'(?:"(?:[^"]|"")*+"[^' + marks + rb'\r\n]*+|[^"' + marks + rb"\r\n][^" + marks + rb"\r\n]*+)?"
+    return re.compile(field + rb"(?:[" + marks + rb"]" + field + rb")*+[\r\n]")
+
+
+def _first_record(place: "Place") -> tuple[str, bytes]:
+    """Return the delimiter, if a line tells it, and what follows up to the first line end not between quotes."""
+    content, told, pattern = b"", "", _record(rb",;\t")
     with _opened(place) as stream:
         while len(content) < _LONGEST_HEADER:
             more = stream.read(max(2**20, len(content)))
             content = (content + more).removeprefix(codecs.BOM_UTF8)
-            record = _RECORD.match(content)
+            separator = None if told else _SEPARATOR.match(content)
+            if separator:
+                told, content = separator[2].decode(), content[separator.end() :]
+                pattern = _record(re.escape(separator[2]))
+            record = pattern.match(content)
             if record:
-                return record.group()
+                return told, record.group()
             if not more:
                 break
-    return content
+    if b'"' in content and not pattern.match(content + b"\n"):
+        raise ValueError(f"{place}: among the names of the columns a quote is opened and never closed; close it.")
+    return told, content
 
 
-def _require(names: Sequence[str], only: list[str] | None, where: Any) -> None:
+def _checked(place: "Place", options: dict[str, Any]) -> Checked:
+    """Return the bytes of a CSV file, looked at on their way."""
+    delimiter, names, *_ = _header(place)
+    return Checked(_opened(place), place, delimiter, len(names), options["read_options"].block_size)
+
+
+def _require(names: list[str], only: list[str] | None, where: Any) -> None:
     known = set(names)
     absent = [name for name in only or () if name not in known]
     if absent:
         raise ValueError(
             f"{where} lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)}; it has {listed(names)}."
         )
+    twice = [name for name in only or () if names.count(name) > 1] if len(known) < len(names) else []
+    if twice:
+        raise ValueError(f"{where} has more than one column called {twice[0]!r}; rename one.")
 
 
 class Stdin:

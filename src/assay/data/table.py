@@ -5,13 +5,13 @@
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.data.columns import MORE_KINDS, Column, ColumnType, Schema
+from assay.data.columns import MORE_KINDS, NEW_LEVEL, Column, ColumnType, Schema
 
 
 class ColumnSummary(NamedTuple):
@@ -43,11 +43,19 @@ class Table:
            [58.,  1.]])
     """
 
-    def __init__(self, columns: Iterable[Column], left_out: Mapping[str, str] | None = None, n_rows: int = 0):
+    def __init__(
+        self,
+        columns: Iterable[Column],
+        left_out: Mapping[str, str] | None = None,
+        n_rows: int = 0,
+        unknown: Mapping[str, list[str]] | None = None,
+    ):
         self.columns = {column.name: column for column in columns}
         self.n_rows = len(next(iter(self.columns.values())).data) if self.columns else n_rows
         self.left_out = dict(left_out or {})
         """Why columns of the source are not here, by name."""
+        self.unknown = dict(unknown or {})
+        """Values that were not among the levels of the schema by which the table was read, by column."""
 
     @property
     def schema(self) -> Schema:
@@ -85,13 +93,14 @@ class Table:
         return [i for i, column in enumerate(self.columns.values()) if column.type.kind in kinds]
 
     def matrix(self) -> np.ndarray:
-        """Return (rows, columns) doubles in C order: numbers, and level positions; NaN where missing."""
+        """Return (rows, columns) doubles in C order: numbers, and level positions; NaN where a value is missing, or not
+        among the levels of its column."""
         if not self.columns:
             return np.empty((self.n_rows, 0))
         for name, kind in ((one.name, one.type.kind) for one in self.columns.values() if one.type.kind in MORE_KINDS):
             holds = "dates or times" if kind == "date" else "free text"
             raise ValueError(f"column {name!r} holds {holds}; an encoding makes numbers of it, as assay.learn does.")
-        return np.stack([column.data for column in self.columns.values()], axis=1)
+        return np.stack([column.known() for column in self.columns.values()], axis=1)
 
     def split_target(self, name: str) -> tuple["Table", Column]:
         """Return the table without the target, and the target; refuse a target with missing values."""
@@ -129,7 +138,7 @@ class Table:
 
     def take(self, rows: Any) -> "Table":
         """Return the rows that a mask, a slice or a list of row numbers selects."""
-        return Table((column.take(rows) for column in self.columns.values()), self.left_out)
+        return Table((column.take(rows) for column in self.columns.values()), self.left_out, unknown=self.unknown)
 
     def summary(self) -> list[ColumnSummary]:
         """Return how each column was read: kind, values, gaps, what was done, and what to do if it is wrong."""
@@ -139,8 +148,9 @@ class Table:
     def require_same_columns(self, schema: Schema) -> tuple["Table", dict[str, list[str]]]:
         """Return the schema's columns, in its order and with its codes, and the values it does not know.
 
-        Other columns are left out. A value that is not among the levels becomes a missing value and is
-        listed under its column's name. A column that is absent, or has text for numbers, is refused.
+        Other columns are left out. A value that is not among the levels is listed under its column's name; in a nominal
+        column it becomes a new level, in an ordered one a gap. A column that is absent, or has text for numbers, is
+        refused.
         """
         absent = [wanted.name for wanted in schema if wanted.name not in self.columns]
         if absent:
@@ -149,8 +159,9 @@ class Table:
                 f"model was fitted with; it has {listed(self.names)}."
             )
         found = [fitted(self.columns[wanted.name], wanted) for wanted in schema]
-        unknown = {column.name: values for column, values in found if values}
-        return Table(column for column, _ in found), unknown
+        unknown = {name: self.unknown[name] for name in (one.name for one in schema) if name in self.unknown}
+        unknown |= {column.name: values for column, values in found if values}
+        return Table((column for column, _ in found), n_rows=self.n_rows, unknown=unknown), unknown
 
     def to_arrow(self) -> Any:
         """Return an Arrow table: doubles, and dictionaries of text for nominal and ordered columns."""
@@ -164,7 +175,8 @@ class Table:
             if column.type.kind == "text":
                 return pa.array(column.values(), pa.string())
             codes = pa.array(np.where(column.missing, 0, column.data).astype(np.int32), mask=column.missing)
-            levels = pa.array(column.type.levels, pa.string())
+            new = [NEW_LEVEL] if column.new.any() else []
+            levels = pa.array([*column.type.levels, *new], pa.string())
             return pa.DictionaryArray.from_arrays(codes, levels, ordered=column.type.kind == "ordered")
 
         return pa.table({column.name: arrow(column) for column in self.columns.values()})
@@ -178,8 +190,9 @@ class Table:
         return self.to_arrow().to_pandas()
 
 
-def fitted(column: Column, wanted: ColumnType) -> tuple[Column, list[str]]:
-    """Return the column with kind, form and codes of the wanted type, and the values that type does not know."""
+def fitted(column: Column, wanted: ColumnType, lenient: bool = False) -> tuple[Column, list[str]]:
+    """Return the column with kind, form and codes of the wanted type, and the values that type does not know; unless
+    `lenient`, one with many cells that cannot be read is refused."""
     if column.type == wanted:
         return column, []
     if column.type.kind == wanted.kind and wanted.kind in ("numeric", "date", "text"):
@@ -187,13 +200,14 @@ def fitted(column: Column, wanted: ColumnType) -> tuple[Column, list[str]]:
     if column.missing.all():
         return Column(wanted, column.data), []
     if wanted.kind in ("numeric", "date"):
-        return _parsed(column, wanted), []
+        return _parsed(column, wanted, lenient), []
     words, codes = _words(column)
     if wanted.kind == "text":
         texts = tuple("" if word is None else word for word in words)
         return Column(wanted, np.where(column.missing, np.nan, codes), column.note, texts), []
     place: dict[str | None, float] = {level: float(i) for i, level in enumerate(wanted.levels)}
-    data = np.array([place.get(word, np.nan) for word in words])[codes]
+    new = float(len(wanted.levels)) if wanted.kind == "nominal" else np.nan  # an order has no place for it
+    data = np.array([np.nan if word is None else place.get(word, new) for word in words])[codes]
     present = (words[code] for code in np.unique(codes))
     unknown = sorted(word for word in present if word is not None and word not in place)
     return Column(wanted, data, column.note), unknown
@@ -208,30 +222,40 @@ def _words(column: Column) -> tuple[list[str | None], np.ndarray]:
     return words, np.where(column.missing, len(words) - 1, column.data).astype(np.intp)
 
 
-def _parsed(column: Column, wanted: ColumnType) -> Column:
+def _parsed(column: Column, wanted: ColumnType, lenient: bool) -> Column:
     """Return a column of text as the numbers or dates that it is wanted as; a few cells may be neither."""
     import pyarrow as pa
 
-    from assay.data import dates, written
+    from assay.data import dates, number_formats
 
     words, codes = _words(column)
     texts = pa.array([word or "" for word in words], pa.string())
     dated = wanted.kind == "date"
-    read = dates.seconds(texts, wanted.written[0]) if dated else written.read_as(texts, wanted.written)
+    read = dates.seconds(texts, wanted.written[0]) if dated else number_formats.read_as(texts, wanted.written)
     bad = read.bad[codes]
-    lenient = dated or len(wanted.written) == 4
-    if bad.sum() > (written.BAD_SHARE * (~column.missing).sum() if lenient else 0):
+    if not lenient:
+        refuse_bad_cells(bad, ~column.missing, wanted, lambda row: words[codes[row]])
+    return Column(wanted, read.numbers[codes], bad_cells_note(bad, "dates" if dated else "numbers"))
+
+
+def refuse_bad_cells(bad: np.ndarray, there: np.ndarray, wanted: ColumnType, cell: Callable[[int], Any]) -> None:
+    """Refuse a column of which more than one cell in twenty cannot be read as the numbers or dates it should hold."""
+    from assay.data.number_formats import BAD_SHARE
+
+    if bad.sum() > BAD_SHARE * there.sum():
         row = int(np.argmax(bad))
         form = f" written like {_form(wanted)}" if wanted.written else ""
-        kind = "dates" if dated else "numbers"
-        got = f"{words[codes[row]]!r} in row {row} (from 0)"
-        raise ValueError(f"column {wanted.name!r} must hold {kind}{form}; got {got}.")
-    note = f"{int(bad.sum())} cells that are no {'dates' if dated else 'numbers'} are gaps" if bad.any() else ""
-    return Column(wanted, read.numbers[codes], note)
+        kind = "dates" if wanted.kind == "date" else "numbers"
+        raise ValueError(f"column {wanted.name!r} must hold {kind}{form}; got {cell(row)!r} in row {row} (from 0).")
+
+
+def bad_cells_note(bad: np.ndarray, kind: str) -> str:
+    """Return what became of cells that could not be read."""
+    return f"{int(bad.sum())} cells that are no {kind} are gaps" if bad.any() else ""
 
 
 def _form(wanted: ColumnType) -> str:
-    from assay.data.written import Style
+    from assay.data.number_formats import Style
 
     return Style(*wanted.written).example() if len(wanted.written) == 4 else wanted.written[0]
 

@@ -89,7 +89,7 @@ def scatter_about(rows: Rows, center: np.ndarray) -> np.ndarray:
 
 
 def _scatter(block: Block, center: np.ndarray) -> np.ndarray:
-    from assay.loops.scatter import scatter
+    from assay.loops.moments import scatter
 
     return scatter(block.X, center)
 

@@ -28,14 +28,13 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.kernels import Precomputed
-from assay.kernels._expand import expand
+from assay.kernels._psd import expand
 from assay.optim.duality import outward
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows
-from assay.svm._base import KernelFunctions, dense
+from assay.svm._base import KernelFunctions, MoreKernels, dense
+from assay.svm._claims import kernel_magnitude
 from assay.svm._expansions import blas_for, same_rows, whole_gram
-from assay.svm._facts import kernel_magnitude
-from assay.svm._more_kernels import MoreKernels
 
 _NEGLIGIBLE = 1e-12  # of the largest eigenvalue: below it an eigenvalue counts as zero
 _INDEFINITE = 1e-5  # of the largest: more on the negative side is no rounding

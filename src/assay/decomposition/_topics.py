@@ -81,7 +81,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     total_samples : float > 0
         Number of documents that `partial_fit` will see.
     perp_tol : float >= 0
-    mean_change_tol : float > 0, max_doc_update_iter : int >= 1
+    mean_change_tol : float > 0, max_doc_update_iter : int from 1 to 100,000
         A document's topics are improved until the mean change of its parameters is below the one, or so many times.
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.
@@ -121,7 +121,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         model="mixtures of topics, which are distributions of words",
         strategy="variational lower bound of the log-likelihood, or the posterior given the words",
         algorithm="coordinate ascent, batch or online; collapsed variational passes; collapsed Gibbs sampling",
-        guarantee=("topics.bound", "topics.monotone", "holdout.kl", "holdout.empirical-bernstein", "holdout.betting"),
+        guarantee=("topics.bound", "topics.monotone", "holdout.betting"),
     )
     family = "topics"
     figure = "topic_words"
@@ -141,7 +141,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         "total_samples": Positive(),
         "perp_tol": Number(low=0.0),
         "mean_change_tol": Number(low=0.0),
-        "max_doc_update_iter": Count(),
+        "max_doc_update_iter": Count(high=100_000),
     }
 
     n_components: int = 10
@@ -302,7 +302,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _improve(self, documents: Documents, B: np.ndarray, gamma: np.ndarray) -> Inferred:
         tol = self.mean_change_tol if self.mean_change_tol > 0 else -1.0
-        return infer_topics(documents, B, self.doc_topic_prior_, gamma, min(self.max_doc_update_iter, 2**62), tol)
+        return infer_topics(documents, B, self.doc_topic_prior_, gamma, self.max_doc_update_iter, tol)
 
     # Answers ------------------------------------------------------------------------------------------------------
 

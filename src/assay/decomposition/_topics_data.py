@@ -86,6 +86,9 @@ class Documents:
         return np.repeat(self.words, whole).astype(np.int32), ends.astype(np.int64)
 
 
+_TOGETHER = 1000  # steps of a document in one call of the compiled loop
+
+
 class Inferred(NamedTuple):
     """gamma (documents, topics); t and c_w / n_w at it."""
 
@@ -103,13 +106,17 @@ def infer_topics(
 
     prior = np.ascontiguousarray(np.broadcast_to(alpha, B.shape[1]), dtype=np.float64)
     factors, ratios = np.empty_like(gamma), np.empty(len(documents.words))
+    left = np.full(len(gamma), most, dtype=np.int64)
 
     def work(piece: tuple[int, int]) -> int:
         return infer(
-            documents.words, documents.counts, documents.offsets, B, prior, *piece, gamma, factors, ratios, most, tol
-        )
+            documents.words, documents.counts, documents.offsets, B, prior, *piece, gamma, factors, ratios, left,
+            _TOGETHER, tol,
+        )  # fmt: skip
 
     steps = sum(thread_map(work, documents.pieces(), n_jobs=documents.n_jobs))
+    while left.any():  # Ctrl-C is heard between two calls
+        steps += sum(thread_map(work, documents.pieces(), n_jobs=documents.n_jobs))
     return Inferred(gamma, factors, ratios, steps)
 
 

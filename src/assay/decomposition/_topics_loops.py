@@ -86,11 +86,13 @@ def infer(
     gamma: np.ndarray,
     factors: np.ndarray,
     ratios: np.ndarray,
-    most: int,
+    left: np.ndarray,
+    together: int,
     tol: float,
 ) -> int:
-    """Improve gamma (documents, topics) of documents low..high-1 until its mean change is below `tol`, `most` times at
-    most; write t (documents, topics) and c_w / n_w (nnz,). Return the steps made, of all documents together.
+    """Improve gamma (documents, topics) of documents low..high-1 until its mean change is below `tol`, left[d] times at
+    most, of which `together` at once; write t (documents, topics) and c_w / n_w (nnz,), and how many times are left.
+    Return the steps made, of all documents together. A document of which none are left was written before.
 
     The rows of B that a document needs are brought together first: its steps read them many times.
     """
@@ -101,14 +103,17 @@ def infer(
     rows = np.empty((longest, K))
     steps = 0
     for d in range(low, high):
+        if left[d] == 0:
+            continue
         own, t = gamma[d], factors[d]
         begin, n = offsets[d], offsets[d + 1] - offsets[d]
         for p in range(n):
             rows[p] = B[words[begin + p]]
         many, shares = counts[begin : begin + n], ratios[begin : begin + n]
         exp_digamma(own, t, zero, waste)
-        for _ in range(most):
+        for _ in range(min(left[d], together)):
             steps += 1
+            left[d] -= 1
             _shares(rows, many, t, n, shares)
             _spread(rows, shares, n, new)
             change = 0.0
@@ -118,6 +123,7 @@ def infer(
                 own[k] = fresh
             exp_digamma(own, t, zero, waste)
             if change < tol * K:
+                left[d] = 0
                 break
         _shares(rows, many, t, n, shares)
     return steps

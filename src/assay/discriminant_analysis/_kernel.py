@@ -32,13 +32,13 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.discriminant_analysis._lda import priors_of
 from assay.fitlog import FitLog
-from assay.kernels._expand import expand
+from assay.kernels._psd import expand
 from assay.optim.duality import outward
 from assay.params import Constraint, Count, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, dense
+from assay.svm._claims import kernel_magnitude, scores
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
-from assay.svm._facts import kernel_magnitude, scores
 
 
 @dataclass(eq=False, repr=False)

@@ -30,10 +30,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.base import fit_log, label_classes, read_rows, require_finite, streams
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.discriminant_analysis._covariance import class_covariances, read_shrinkage, shrunk, total_covariance
-from assay.discriminant_analysis._mle import PROVABLE, Statistics, linear_claim, recompute, row_shares
-from assay.discriminant_analysis._sampling import GaussianClasses
-from assay.discriminant_analysis._scatter import ClassSums, class_sums
+from assay.discriminant_analysis._scatter import (
+    PROVABLE,
+    ClassSums,
+    GaussianClasses,
+    Statistics,
+    class_covariances,
+    class_sums,
+    linear_claim,
+    read_shrinkage,
+    recompute,
+    row_shares,
+    shrunk,
+    total_covariance,
+)
 from assay.linear_model._base import LinearClassifier
 from assay.optim.duality import outward
 from assay.params import Choice, Constraint, Count, Flag, Maybe, Number, check, refuse

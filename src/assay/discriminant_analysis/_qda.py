@@ -24,11 +24,14 @@ from assay.base import Learner, fit_log, label_classes, read_rows, require_finit
 from assay.card import Card, Range
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.discriminant_analysis._covariance import class_covariances, read_shrinkage
 from assay.discriminant_analysis._lda import priors_of
-from assay.discriminant_analysis._mle import quadratic_claim
-from assay.discriminant_analysis._sampling import GaussianClasses
-from assay.discriminant_analysis._scatter import class_sums
+from assay.discriminant_analysis._scatter import (
+    GaussianClasses,
+    class_covariances,
+    class_sums,
+    quadratic_claim,
+    read_shrinkage,
+)
 from assay.guarantees.evidence import Evidence, Scores
 from assay.params import Choice, Constraint, Flag, Number, check, refuse
 from assay.scan import Rows

@@ -29,7 +29,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.ensemble._adaboost_base import Boosted
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
-from assay.ensemble._members import any_given, seed_parts
+from assay.ensemble._members import any_given, one_hot, seed_parts
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
@@ -275,9 +275,10 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         """Yield the summed alphas of the first 1, 2, ... members that vote for each class (rows, classes), and the sum
         of their sizes; the array is the same each time."""
         check_is_fitted(self)
-        one, total, size = np.eye(len(self.classes_)), None, 0.0
+        total, size = None, 0.0
         for alpha, votes in zip(self.estimator_weights_.tolist(), self._all_votes(X)):
-            total = alpha * one[votes] if total is None else np.add(total, alpha * one[votes], out=total)
+            own = alpha * one_hot(votes, len(self.classes_))
+            total = own if total is None else np.add(total, own, out=total)
             size += abs(alpha)
             yield total, size
 

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import streams
 from assay.card import Card
 from assay.ensemble._bagging_base import Bagging, Fitted
-from assay.ensemble._members import Given
+from assay.ensemble._members import Given, one_hot
 from assay.ensemble._routing import asked_by, routed_to
 from assay.ensemble._voting import Mean, Vote
 from assay.params import Choice, Number
@@ -130,7 +130,7 @@ class BaggingClassifier(Vote, Bagging):
     def _join(self, trees: bool, made: list[Fitted]) -> None:
         super()._join(trees, made)
         if self.voting == "hard" and self.has_nodes:
-            self.node_value_ = np.eye(len(self.classes_))[self.node_value_.argmax(axis=1)]
+            self.node_value_ = one_hot(self.node_value_.argmax(axis=1), len(self.classes_))
 
     def _said(self, member: Any, X: Any, **given: Any) -> np.ndarray:
         if self.voting == "soft" and hasattr(member, "predict_proba"):
@@ -139,7 +139,7 @@ class BaggingClassifier(Vote, Bagging):
             shares[:, member.classes_] = said
             return shares
         said = np.asarray(member.predict(X, **given))
-        return np.eye(len(self.classes_))[said.astype(np.int64)]
+        return one_hot(said.astype(np.int64), len(self.classes_))
 
     def predict(self, X: Any, **params: Any) -> np.ndarray:
         """Return the class with the largest mean probability, or the most votes; the first of equals. `params` are
@@ -212,7 +212,6 @@ class BaggingRegressor(Mean, Bagging):
         algorithm="base learner on bootstrap samples, members on threads",
         guarantee=(),
     )
-
 
     def _base(self) -> Any:
         return DecisionTreeRegressor() if self.estimator is None else self.estimator

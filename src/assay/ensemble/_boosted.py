@@ -1,6 +1,6 @@
 """Sums of trees, which gradient boosting makes: what predicts and is certified, whichever way the trees were grown.
 
-    F(x) = base_score_ + sum over the trees of the value of the leaf that x reaches        (one F for each output)
+F(x) = base_score_ + sum over the trees of the value of the leaf that x reaches        (one F for each output)
 """
 
 from collections.abc import Iterator

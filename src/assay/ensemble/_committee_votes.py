@@ -7,7 +7,8 @@
 h_t^k is 1 for the class that member t decides for ("hard") or its probability ("soft"). With the labels -1 and +1 a
 vote is the sign of the members' sum. Weights are given, equal, or learnt from rows that no member was fitted to. A
 rejected row is visible: `predict` returns `reject_label`, `score` counts it as wrong, and the certificate bounds how
-often the rows that are not rejected are wrong, for every share that could be asked for at once.
+often the rows that are not rejected are wrong: at the share that was fixed in advance, or (`scores=True`) for every
+share that could be asked for at once.
 """
 
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from assay.card import Card
 from assay.claims.claim import NotApplicable
 from assay.ensemble._combined import labelled, probability_link, raw_link, reject_label, vote_link
 from assay.ensemble._committee_base import CommitteeOf, drawn_ties
+from assay.ensemble._members import one_hot
 from assay.ensemble._routing import routed_fits
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Gathered, Scores, labels
@@ -118,7 +120,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         model=Unbounded("votes of learners of any class"),
         strategy="that of the members; voting",
         algorithm="members on threads; weights by a quadratic programme over the simplex",
-        guarantee=("weights.simplex", "selective.risk"),
+        guarantee=("weights.simplex", "selective.fixed", "selective.risk"),
     )
 
     _: KW_ONLY
@@ -184,7 +186,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
 
     def _said(self, member: Any, X: Any) -> np.ndarray:
         if self.voting == "hard":
-            return np.eye(len(self.classes_))[np.asarray(member.predict(X), dtype=np.int64)]
+            return one_hot(np.asarray(member.predict(X), dtype=np.int64), len(self.classes_))
         if not hasattr(member, "predict_proba"):
             raise refuse(self, f'voting="soft" needs probabilities, which {type(member).__name__} does not have.')
         return np.asarray(member.predict_proba(X), dtype=np.float64)
@@ -279,20 +281,23 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         return selective.curve(shares.max(axis=1), ~right, delta)
 
     def holdout_statements(self, rows: Rows | None, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
-        """Yield how often the rows that it decides are wrong."""
+        """Yield how often the rows that it decides are wrong: at the share that it asks for, and if the scores are
+        asked about, for all shares at once."""
         if rows is not None and self.rule == "majority":
-            yield partial(self._selective, rows)
+            yield partial(self._selective, rows, "P41/2", selective.fixed_threshold)
+            if asked.scores:
+                yield partial(self._selective, rows, "P41/1", selective.at_threshold)
 
-    def _selective(self, rows: Rows, delta: str) -> Any:
+    def _selective(self, rows: Rows, template: str, limit_of: Any, delta: str) -> Any:
         values, radius = Gathered(self.evidence(rows)).the(Scores).values(rows)
         K, total = len(self.classes_), float(self.vote_weights_.sum())
         ranked, slack = np.sort(values[:, :K], axis=1) / total, 2 * radius / total + 2.0**-48
         right = (values[:, :K].argmax(axis=1) == labels(rows)) & (ranked[:, -1] - ranked[:, -2] > 2 * slack)
-        found = selective.at_threshold(ranked[:, -1], ~right, float(self.share), float(delta), slack)
+        found = limit_of(ranked[:, -1], ~right, float(self.share), float(delta), slack)
         if found is None or found.limit >= 1:
-            return Vacuous("P41/1", "Too few hold-out rows are decided.", delta)
+            return Vacuous(template, "Too few hold-out rows are decided.", delta)
         params: dict[str, Any] = {"rows": rows.n_rows, **found.params()}
-        return claim("P41/1", min(1.0, found.limit + OUTWARD), params, "holdout", delta)
+        return claim(template, min(1.0, found.limit + OUTWARD), params, "holdout", delta)
 
 
 @dataclass(eq=False, repr=False)

@@ -26,6 +26,7 @@ from assay.ensemble._bootstrap import Draw, check_kept, require_one_sample, samp
 from assay.ensemble._class_weights import ClassWeight, balanced_in, class_factors
 from assay.ensemble._forest_growth import grow
 from assay.ensemble._forest_members import TreeMembers
+from assay.ensemble._members import one_hot
 from assay.ensemble._out_of_bag import forest_out_of_bag
 from assay.ensemble._permutation_importance import Analysed
 from assay.ensemble._vote_claims import sampling
@@ -281,7 +282,8 @@ class ForestClassifier(Vote, Forest):
     def _hard(self, shares: np.ndarray) -> np.ndarray:
         """Return 1 for the largest share of each output, the first of equals, and 0 for the others."""
         parts = split_outputs(shares, self.classes_)
-        votes = [np.eye(part.shape[1])[part.argmax(axis=1)] for part in (parts if isinstance(parts, list) else [parts])]
+        each = parts if isinstance(parts, list) else [parts]
+        votes = [one_hot(part.argmax(axis=1), part.shape[1]) for part in each]
         return np.concatenate(votes, axis=1)
 
     @property
@@ -367,7 +369,6 @@ class RandomForestClassifier(ForestClassifier):
         input=("numbers", "nominal", "missing"),
         search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
     )
-
 
 
 class RandomForestRegressor(ForestRegressor):

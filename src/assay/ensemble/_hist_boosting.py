@@ -130,9 +130,7 @@ class _HistGradientBoosting(Boosted):
     def _boost(self, data: Read, held: Read | None, loss: Loss, seed: int, more: bool) -> None:
         levels = check_levels(self)
         rule = self._rule(signs_of(self, levels, loss.n_outputs))
-        allowed = Allowed(
-            self.n_features_in_, groups_of(self, self.n_features_in_), float(self.max_features), seed
-        )
+        allowed = Allowed(self.n_features_in_, groups_of(self, self.n_features_in_), float(self.max_features), seed)
         n = data.rows.n_rows
         some = np.sort(np.random.RandomState(seed).choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
         binner = find_bins(data.rows.take(some), self.max_bins, levels, self.n_jobs)

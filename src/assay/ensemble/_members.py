@@ -65,7 +65,23 @@ class OfMembers(Learner):
         return self.members_
 
     def _take_members(self, members: Any) -> None:
+        base, same_task = self._base(), is_classifier if is_classifier(self) else is_regressor
+        if not isinstance(base, Learner) or not same_task(base):
+            raise refuse(self, f"estimator must be a learner of its own task; got {str(base)[:60]!r}.")
+        if not (all(type(one) is type(base) for one in members) if members else grows_nodes(base)):
+            raise refuse(self, f"its members must be those of its estimator, {type(base).__name__}.")
         self.members_ = list(members)
+
+
+def one_hot(codes: np.ndarray, classes: int) -> np.ndarray:
+    """Return (rows, classes): 1 at the class of each row, without a table of all classes by all classes.
+
+    >>> one_hot(np.array([1, 0]), 3).tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    found = np.zeros((len(codes), classes))
+    found[np.arange(len(codes)), codes] = 1.0
+    return found
 
 
 def grows_nodes(base: Any) -> bool:

@@ -1,27 +1,31 @@
 """Whether one model of a table is proved better than another, on rows that neither was fitted to.
 
-Classes: of n rows a are wrong by the first model alone and b by the second alone. The difference of the error rates
-is the difference of the probabilities of these two events, and lies between low(a) - high(b) and high(a) - low(b),
-the Clopper-Pearson limits at delta/4 each. Numbers: the first is nearer to the truth than the second in more than
-half of new rows (or less) if the limits of that share, at delta/2 each, say so; ties count for neither.
+Better at all, of classes: the exact sign test on the rows that exactly one model gets wrong. By how much: the mean of
+the difference of the two losses of a row (0 or 1 for a class; the absolute error of a number, counted up to the limit
+of a certificate), by betting; without such a limit, of whether the first is further off (+1) or nearer (-1). The bets
+are in an order that follows from the rows themselves, so that it does not matter how the table is sorted.
 
-Rows on which a model was chosen among k are paid for: delta is divided by k.
+Half of delta is for the sign test and half for the limits. Rows on which a model was chosen among k are paid for:
+delta is divided by k.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from assay.data import Table, read
+from assay.data import RawTable, raw_table
+from assay.data.digests import order
 from assay.guarantees.fingerprint import data_reference
-from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_upper
+from assay.theory.paired import mean_limits, sign_test
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`low` to `high` are limits of the first model's error rate minus the second's; of numbers, of the share of rows
-    where the first is further off than the second, minus one half."""
+    """`low` to `high` are limits of the first model's mean loss minus the second's: error rates, or mean absolute
+    errors up to `clip`; without one, of the share of all rows where the first is further off less that where it is
+    nearer. `alone` counts the rows that the first alone, and the second alone, gets wrong (or further off)."""
 
     rows: int
     losses: tuple[float, float]
@@ -29,6 +33,8 @@ class Comparison:
     high: float
     verdict: str
     sentences: tuple[str, ...]
+    alone: tuple[int, int] = (0, 0)
+    clip: float | None = None
 
 
 def compare(first: Any, second: Any, source: Any, *, delta: float = 0.05) -> Comparison:
@@ -41,35 +47,64 @@ def compare(first: Any, second: Any, source: Any, *, delta: float = 0.05) -> Com
     if len(unseen) < 2:
         raise ValueError("there are no two rows that neither model was fitted to; give a table of new rows.")
     rows = table.take(unseen)
-    y = models[0].labels(rows)
+    rows = rows.take(order(rows))
     predicted = [model.predict(rows) for model in models]
-    share = delta / compared
+    share, clip = delta / compared, None
     if models[0].task == "classify":
-        wrong = [one.astype(str) != y.astype(str) for one in predicted]
-        low, high = _rates(wrong[0], wrong[1], share)
-        losses = float(wrong[0].mean()), float(wrong[1].mean())
+        y = rows.text(models[0].target.name)
+        losses = [(_words(one) != _words(y, one.dtype.kind in "iufb")).astype(np.float64) for one in predicted]
         what = "error rate of the first minus that of the second"
     else:
-        off = [np.abs(one - y) for one in predicted]
-        low, high = _nearer(off[0] > off[1], off[0] < off[1], share)
-        losses = float(off[0].mean()), float(off[1].mean())
-        what = "share of rows in which the first is further off than the second, less one half,"
-    verdict = "first" if high < 0 else "second" if low > 0 else "neither"
-    return Comparison(len(unseen), losses, low, high, verdict, (*said, _sentence(verdict, what, low, high, delta)))
+        y = models[0].labels(rows)
+        losses = [np.abs(one - y) for one in predicted]
+        clip = _clip(first, second)
+        what = "share of all rows in which the first is further off, less that in which it is nearer,"
+        if clip is not None:
+            what = f"mean absolute error (each counted up to {clip:.4g}) of the first minus that of the second"
+    alone = int((losses[0] > losses[1]).sum()), int((losses[0] < losses[1]).sum())
+    low, high, verdict = _limits(losses, share, clip, models[0].task)
+    means = float(losses[0].mean()), float(losses[1].mean())
+    sentence = _sentence(verdict, what, low, high, delta)
+    return Comparison(len(unseen), means, low, high, verdict, (*said, sentence), alone, clip)
 
 
-def _rates(first: np.ndarray, second: np.ndarray, delta: float) -> tuple[float, float]:
-    n, a, b = len(first), int((first & ~second).sum()), int((second & ~first).sum())
-    low = clopper_pearson_lower(a, n, delta / 4) - clopper_pearson_upper(b, n, delta / 4)
-    return low, clopper_pearson_upper(a, n, delta / 4) - clopper_pearson_lower(b, n, delta / 4)
+def _limits(losses: list[np.ndarray], delta: float, clip: float | None, task: str) -> tuple[float, float, str]:
+    """Return limits of the mean difference, and which is proved better: of classes by the sign test, paid apart."""
+    if task == "classify":
+        alone = int((losses[0] > losses[1]).sum()), int((losses[0] < losses[1]).sum())
+        low, high = mean_limits(losses[0] - losses[1], delta / 2, -1.0, 1.0)
+        if sign_test(*alone) <= delta / 4:
+            return min(low, 0.0), min(high, 0.0), "first"
+        if sign_test(*alone[::-1]) <= delta / 4:
+            return max(low, 0.0), max(high, 0.0), "second"
+    elif clip is None:
+        low, high = mean_limits(np.sign(losses[0] - losses[1]), delta, -1.0, 1.0)
+    else:
+        difference = np.minimum(losses[0], clip) - np.minimum(losses[1], clip)
+        low, high = mean_limits(difference, delta, -clip, clip)
+    return low, high, "first" if high < 0 else "second" if low > 0 else "neither"
 
 
-def _nearer(further: np.ndarray, nearer: np.ndarray, delta: float) -> tuple[float, float]:
-    n = int(further.sum() + nearer.sum())
-    if not n:
-        return -0.5, 0.5
-    k = int(further.sum())
-    return clopper_pearson_lower(k, n, delta / 2) - 0.5, clopper_pearson_upper(k, n, delta / 2) - 0.5
+def _words(values: np.ndarray, numbers: bool = False) -> np.ndarray:
+    """Return class labels as text; whole numbers are the same however they are written."""
+    return np.array([_word(one, numbers) for one in values.tolist()])
+
+
+def _word(value: Any, number: bool) -> str:
+    try:
+        plain = float(value) if number or isinstance(value, float) else None
+    except ValueError:
+        plain = None
+    return str(value) if plain is None else str(int(plain)) if plain.is_integer() else str(plain)
+
+
+def _clip(*saved: Any) -> float | None:
+    """Return up to what errors count in a certificate of the models, which was fixed before its rows were opened."""
+    for one in saved:
+        for claim in () if one.certificate is None else one.certificate.claims:
+            if not claim.is_fact and "clip" in claim.params and claim.params.get("loss", "absolute") == "absolute":
+                return float(claim.params["clip"])
+    return None
 
 
 def _sentence(verdict: str, what: str, low: float, high: float, delta: float) -> str:
@@ -78,58 +113,79 @@ def _sentence(verdict: str, what: str, low: float, high: float, delta: float) ->
         "second": "The second model is proved better",
         "neither": "Neither model is proved better",
     }[verdict]
+    least, most = math.floor(1e4 * low) / 1e4, math.ceil(1e4 * high) / 1e4
     return (
-        f"{proved}: the {what} lies between {low:+.4f} and {high:+.4f} with {100 * (1 - delta):g} % confidence, if "
+        f"{proved}: the {what} lies between {least:+.4f} and {most:+.4f} with {100 * (1 - delta):g} % confidence, if "
         "these rows are independent draws from the source of new ones."
     )
 
 
-def _rows(first: Any, second: Any, source: Any) -> tuple[Table, np.ndarray, int, list[str]]:
+def _rows(first: Any, second: Any, source: Any) -> tuple[RawTable, np.ndarray, int, list[str]]:
     """Return the table, the rows that neither model has seen, what choosing on them costs, and sentences about it."""
     target, other = first.model.target, second.model.target
     if (target.name, first.model.task) != (other.name, second.model.task):
         raise ValueError(f"the models predict {target.name!r} and {other.name!r}; they cannot be compared.")
-    schema = {column.name: column for saved in (second, first) for column in (*saved.model.columns, saved.model.target)}
-    table = source if isinstance(source, Table) else read(source, schema=tuple(schema.values()))
-    table, dropped = table.with_target(target.name)
-    unseen, compared, said = np.arange(table.n_rows), 1, [dropped] if dropped else []
+    columns = [column.name for saved in (first, second) for column in (*saved.model.columns, saved.model.target)]
+    table = raw_table(source, only=list(dict.fromkeys(columns)))
+    own = np.intersect1d(first.model.own_rows(table), second.model.own_rows(table))
+    said = [] if len(own) == table.n_rows else [f"{table.n_rows - len(own)} rows have no target; they are left out."]
+    table, unseen, compared = table.take(own), np.arange(len(own)), 1
     for which, saved in (("first", first), ("second", second)):
         held = _held(saved, table)
         if held is None:
             said.append(f"That the {which} model was not fitted to any of these rows is assumed.")
             continue
+        if any(claim.template.startswith("P66/") for claim in saved.certificate.claims):
+            raise ValueError(
+                f"the hold-out rows of the {which} model are those of groups, which are no independent draws; compare "
+                "on new rows of which each is a draw by itself."
+            )
         unseen = np.intersect1d(unseen, held)
-        cost = 1 if saved.model.memory is None else saved.model.memory.compared
+        cost = _compared(saved)
         compared *= cost
         said.append(
             f"This is the table of the {which} model's certificate: its {len(held)} hold-out rows are used"
             + (f", and that it was chosen on them among {cost} is paid for." if cost > 1 else ".")
         )
+        if (saved.certificate.looks or {"count": 0})["count"] > 1:
+            said.append(
+                f"They had been looked at before the {which} model was made: if anything was changed after looking, "
+                "this comparison is not valid; compare on new rows."
+            )
     return table, unseen, compared, said
 
 
-def _held(saved: Any, table: Table) -> np.ndarray | None:
+def _compared(saved: Any) -> int:
+    """Return among how many models one was chosen on its hold-out rows."""
+    others = sum(code in ("P01/1", "P05/1", "P66/1") for code, _ in saved.certificate.unreported)
+    return max(1 + others, 1 if saved.model.memory is None else saved.model.memory.compared)
+
+
+def _held(saved: Any, table: RawTable) -> np.ndarray | None:
     """Return the hold-out rows, if this is the table that a model's certificate is about; else None."""
     model, certificate = saved.model, saved.certificate
     if certificate is not None and certificate.split is None:
         _refuse_fitted(model, certificate, table)
     if certificate is None or certificate.split is None:
         return None
+    kept = [] if certificate.looks is None else certificate.looks["reserve"]  # for later looks, and no part of it
+    rest = np.setdiff1d(np.arange(table.n_rows), kept)
+    table = table.take(rest)
     train, held = (np.asarray(certificate.split.get(name, ()), dtype=np.intp) for name in ("train", "holdout"))
     if len(train) + len(held) != table.n_rows or not len(held) or max(train.max(), held.max()) >= table.n_rows:
         return None
-    rows = model.rows(model.encoding.raw(table)[0][train], model.labels(table)[train])
+    rows = model.rows(model.raw(table)[train], model.labels(table)[train])
     classes = model.learner.classes_ if model.task == "classify" else None
     same = data_reference(rows, classes).digest == certificate.data["train"].digest
-    return held if same else None
+    return rest[held] if same else None
 
 
-def _refuse_fitted(model: Any, certificate: Any, table: Table) -> None:
+def _refuse_fitted(model: Any, certificate: Any, table: RawTable) -> None:
     """Refuse the table of a certificate that holds no rows out: the model was fitted to all of it."""
     stated = certificate.data.get("train")
     if stated is None or stated.rows != table.n_rows:
         return
-    rows = model.rows(model.encoding.raw(table)[0], model.labels(table))
+    rows = model.rows(model.raw(table), model.labels(table))
     classes = model.learner.classes_ if model.task == "classify" else None
     if data_reference(rows, classes).digest == stated.digest:
         raise ValueError("a model was fitted to every row of this table (--certify folds); compare on other rows.")

@@ -1,27 +1,33 @@
 """Explanations of a model on hold-out rows: what each column is worth, what it does, where the errors are.
 
-The loss of a row is 1 for a wrong class, or the absolute error of a number. All shares have Clopper-Pearson limits
-that hold together (delta divided by their number); limits of mean losses and of importances are Student's, at the
-same division, and approximate.
+The loss of a row is 1 for a wrong class, or the absolute error of a number, counted up to a limit. All limits hold
+together: importance, calibration and subgroups have equal parts of delta, which is divided further among columns and
+then among the groups, or bins, of each. Shares have Clopper-Pearson limits; means are bounded by betting, in an order
+drawn by the seed. Groups of rows are fixed without the rows that are looked at: levels, quarters of the other rows,
+tenths of the probability.
+
+Of a model that was chosen on these rows among several, the limits are at its own share of delta: those of whichever
+is chosen then hold but for a chance of delta, and no less.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import stats
 
 from assay.data import Column, Encoding, Table
 from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_upper
+from assay.theory.paired import mean_limits
 
 Frame = Mapping[str, Any]
 """Columns by name, of equal length."""
-MOST_ROWS = 1000
+MOST_ROWS = 2000
 MOST_COLUMNS = 100
-REPEATS = 3
 BINS = 10
 FEWEST_ROWS = 10
+GROUPED = "There are no limits: rows of one group are no independent draws."
 
 
 class Model(Protocol):
@@ -40,12 +46,15 @@ class Model(Protocol):
 class Explanation:
     """Frames (columns by name) that `frame` turns into a data frame, and `plot` draws.
 
-    importance   column; how much the mean loss grows when the column is shuffled among the rows; low, high
+    importance   column; how much the mean loss grows when the column's cell is that of another row; low, high
     effects      column, value, and the mean prediction when every row has this value
     calibration  classes: predicted probability, share that happened, rows, low, high
     confusion    classes: true class, and the rows that were given each class
     hardest      rows of the table that were predicted worst
     subgroups    column, group, rows, mean loss, low, high
+
+    `limits` says in a sentence what low and high are; where they cannot be given they are None. `clip` is up to what
+    an absolute error counts.
     """
 
     importance: Frame
@@ -54,6 +63,8 @@ class Explanation:
     confusion: Frame
     hardest: Frame
     subgroups: Frame
+    limits: str = ""
+    clip: float | None = None
 
     def frame(self, name: str) -> Any:
         """Return one of the frames as a pandas data frame if pandas is installed, else as an Arrow table."""
@@ -74,7 +85,16 @@ class Explanation:
 
 
 def explain(
-    model: Model, table: Table, rows: Any, *, columns: Sequence[str] = (), delta: float = 0.05, seed: int = 0
+    model: Model,
+    table: Table,
+    rows: Any,
+    *,
+    columns: Sequence[str] = (),
+    delta: float = 0.05,
+    share: float = 1.0,
+    clip: float | None = None,
+    grouped: bool = False,
+    seed: int = 0,
 ) -> Explanation:
     """Return what a model does on rows of a table that it was not fitted to.
 
@@ -85,30 +105,62 @@ def explain(
     rows : numbers of the rows to look at; those held out.
     columns : columns whose effect is shown; the six most important ones if left out.
     delta : all limits hold together but for this chance.
+    share : the part of delta that was this model's, if it was chosen on these rows among several.
+    clip : up to what an absolute error counts, fixed without these rows; if left out, the largest distance of the other
+        rows' targets from their median.
+    grouped : whether rows come in groups; then there are no limits, which need independent draws.
     """
     seen = np.sort(np.asarray(rows, dtype=np.intp))
-    fitting = model.encoding.fitting(table)[0].take(seen)
-    y = model.labels(table)[seen]
-    raw = model.encoding.raw(fitting)[0]
-    view = _View(model, fitting, raw, y, np.random.default_rng(seed))
-    importance = _importance(view, delta)
-    shown = list(columns) or [importance["column"][i] for i in range(min(6, len(importance["column"])))]
+    others = np.setdiff1d(np.arange(table.n_rows), seen)
+    whole, labels = model.encoding.fitting(table)[0], model.labels(table)
+    fitting, y = whole.take(seen), labels[seen]
     classes = model.task == "classify"
+    limit = 1.0 if classes else _clip(labels[others]) if clip is None else clip
+    known = not grouped and limit is not None
+    raw = model.encoding.raw(fitting)[0]
+    view = _View(model, fitting, whole.take(others), raw, y, np.inf if limit is None else limit, seed)
+    calibrated = classes and hasattr(model.learner, "predict_proba")
+    part = share * delta / (3 if calibrated else 2) if known else None
+    importance = _importance(view, part)
+    shown = list(columns) or [importance["column"][i] for i in range(min(6, len(importance["column"])))]
     return Explanation(
         importance,
         _effects(view, shown),
-        _calibration(view, delta) if classes and hasattr(model.learner, "predict_proba") else {},
+        _calibration(view, part) if calibrated else {},
         _confusion(view) if classes else {},
         _hardest(view, seen),
-        _subgroups(view, delta),
+        _subgroups(view, part),
+        _said(delta, None if classes else limit, grouped),
+        None if classes else limit,
     )
+
+
+def grouped(certificate: Any) -> bool:
+    """Tell whether a certificate is about new groups, so that its hold-out rows are no independent draws."""
+    claims = (*certificate.claims, *certificate.not_applicable)
+    codes = [one.template for one in claims] + [code for code, _ in certificate.unreported]
+    return any(code.startswith("P66/") for code in codes)
+
+
+def _clip(targets: np.ndarray) -> float | None:
+    return (float(np.abs(targets - np.median(targets)).max()) or 1.0) if len(targets) else None
+
+
+def _said(delta: float, clip: float | None, grouped: bool) -> str:
+    if grouped:
+        return GROUPED
+    counted = "" if clip is None else f" Absolute errors count up to {clip:.4g}."
+    return f"The limits of all tables hold together but for a chance of {delta:.4g}.{counted}"
 
 
 class _View:
     """The rows, raw and encoded, and what the model says of them."""
 
-    def __init__(self, model: Model, table: Table, raw: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
-        self.model, self.table, self.raw, self.y, self.rng = model, table, raw, y, rng
+    def __init__(
+        self, model: Model, table: Table, others: Table, raw: np.ndarray, y: np.ndarray, clip: float, seed: int
+    ) -> None:
+        self.model, self.table, self.others, self.raw, self.y, self.clip = model, table, others, raw, y, clip
+        self.order = np.random.default_rng(seed).permutation(len(raw))
         self.predicted = self.predict(raw)
         self.loss = self.losses(self.predicted, y)
 
@@ -125,34 +177,32 @@ class _View:
         return (np.asarray(learner.predict(X))[:, None] == learner.classes_).astype(np.float64)
 
     def losses(self, predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return (predicted != y).astype(np.float64) if self.model.task == "classify" else np.abs(predicted - y)
+        if self.model.task == "classify":
+            return (predicted != y).astype(np.float64)
+        return np.minimum(np.abs(predicted - y), self.clip)
+
+    def mean(self, values: np.ndarray, low: float, delta: float | None) -> tuple[float, float | None, float | None]:
+        """Return the mean of values between `low` and the largest loss, in an order drawn, and its limits."""
+        return (float(values.mean()), *(mean_limits(values, delta, low, self.clip) if delta else (None, None)))
 
 
-def _importance(view: _View, delta: float) -> Frame:
-    """Shuffle each column several times; a row's growth is the mean over the shuffles."""
-    n = min(len(view.raw), MOST_ROWS)
-    raw, y, loss = view.raw[:n], view.y[:n], view.loss[:n]
+def _importance(view: _View, delta: float | None) -> Frame:
+    """Exchange the cells of a column within pairs of rows: the pairs' mean growths of the loss are independent draws,
+    whose expectation is how much the mean loss grows when the cell is that of another row."""
+    pairs = min(len(view.raw), MOST_ROWS) // 2
+    rows = view.order[: 2 * pairs] if pairs else view.order[:1]
+    other = np.arange(2 * pairs) ^ 1 if pairs else np.zeros(1, dtype=np.intp)
+    raw, y, loss = view.raw[rows], view.y[rows], view.loss[rows]
     names = [column.name for column in view.model.encoding.schema][:MOST_COLUMNS]
     spans = view.model.encoding.spans()[:MOST_COLUMNS]
     found = []
     for name, span in zip(names, spans, strict=True):
-        growth = np.zeros(n)
-        for _ in range(REPEATS):
-            moved = raw.copy()
-            moved[:, span] = raw[view.rng.permutation(n), span]
-            growth += (view.losses(view.predict(moved), y) - loss) / REPEATS
-        found.append((name, *_student(growth, delta / len(names))))
+        moved = raw.copy()
+        moved[:, span] = raw[other, span]
+        growth = (view.losses(view.predict(moved), y) - loss).reshape(-1, 2 if pairs else 1).mean(axis=1)
+        found.append((name, *view.mean(growth, -view.clip, delta and delta / len(names))))
     found.sort(key=lambda one: -one[1])
     return _columns(("column", "importance", "low", "high"), found)
-
-
-def _student(values: np.ndarray, delta: float) -> tuple[float, float, float]:
-    """Return the mean and its limits."""
-    mean = float(values.mean())
-    if len(values) < 2:
-        return mean, -np.inf, np.inf
-    half = float(stats.t.isf(delta / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    return mean, mean - half, mean + half
 
 
 def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Frame:
@@ -195,24 +245,24 @@ def _values(column: Column, view: _View, span: slice) -> Iterator[tuple[Any, Any
             yield column.type.levels[int(code)], code
 
 
-def _calibration(view: _View, delta: float) -> Frame:
-    """Bins of rows by probability: of the second of two classes, else of the predicted class."""
+def _calibration(view: _View, delta: float | None) -> Frame:
+    """Tenths of the probability: of the second of two classes, else of the predicted class. Empty ones are left out."""
     values, learner = view.answers(view.raw), view.model.learner
     if values.shape[1] == 2:
         said, happened = values[:, 1], view.y == learner.classes_[1]
     else:
         said, happened = values.max(axis=1), view.y == learner.classes_[values.argmax(axis=1)]
-    groups = [part for part in np.array_split(np.argsort(said, kind="stable"), BINS) if len(part)]
+    bins = np.minimum((said * BINS).astype(np.intp), BINS - 1)
     rows = []
-    for part in groups:
+    for part in (np.flatnonzero(bins == k) for k in np.unique(bins)):
         right = int(happened[part].sum())
-        limits = _limits(right, len(part), delta / len(groups))
+        limits = _limits(right, len(part), delta and delta / BINS)
         rows.append((float(said[part].mean()), right / len(part), len(part), *limits))
     return _columns(("probability", "share", "rows", "low", "high"), rows)
 
 
-def _limits(k: int, n: int, delta: float) -> tuple[float, float]:
-    return clopper_pearson_lower(k, n, delta / 2), clopper_pearson_upper(k, n, delta / 2)
+def _limits(k: int, n: int, delta: float | None) -> tuple[float | None, float | None]:
+    return (clopper_pearson_lower(k, n, delta / 2), clopper_pearson_upper(k, n, delta / 2)) if delta else (None, None)
 
 
 def _confusion(view: _View) -> Frame:
@@ -227,42 +277,55 @@ def _hardest(view: _View, seen: np.ndarray, most: int = 20) -> Frame:
     size = view.loss
     if view.model.task == "classify":
         values = view.answers(view.raw)
-        size = 1 - values[np.arange(len(values)), np.searchsorted(view.model.learner.classes_, view.y)]
+        classes = view.model.learner.classes_
+        own = np.minimum(np.searchsorted(classes, view.y), len(classes) - 1)
+        size = 1 - np.where(classes[own] == view.y, values[np.arange(len(values)), own], 0.0)
     worst = np.argsort(-size, kind="stable")[:most]
     fields = {"row": seen[worst], "true": view.y[worst], "predicted": view.predicted[worst], "size": size[worst]}
     return {name: values.tolist() for name, values in fields.items()}
 
 
-def _subgroups(view: _View, delta: float) -> Frame:
-    """The mean loss of the rows of each level, and of each quarter of the rows by a number."""
-    groups = [
-        (column.name, name, rows)
-        for column in list(view.table.columns.values())[:MOST_COLUMNS]
-        for name, rows in _groups(column)
-        if len(rows) >= FEWEST_ROWS
-    ]
+def _subgroups(view: _View, delta: float | None) -> Frame:
+    """The mean loss of the rows of each level, and of each quarter of the other rows by a number.
+
+    Each column has an equal part of delta, and each of its groups an equal part of that: given which rows are in which
+    group of a column, their losses are independent draws of that group's.
+    """
+    columns = list(view.table.columns.values())[:MOST_COLUMNS]
+    place = np.empty(len(view.order), dtype=np.intp)
+    place[view.order] = np.arange(len(view.order))
     found = []
-    for column, name, rows in groups:
-        loss = view.loss[rows]
-        if view.model.task == "classify":
-            limits = (float(loss.mean()), *_limits(int(loss.sum()), len(loss), delta / len(groups)))
-        else:
-            limits = _student(loss, delta / len(groups))
-        found.append((column, name, len(rows), *limits))
+    for column in columns:
+        parts = _groups(column, view.others.column(column.name))
+        groups = [(name, rows) for name, rows in parts if len(rows) >= FEWEST_ROWS]
+        share = delta and delta / (len(columns) * max(1, len(groups)))
+        for name, rows in groups:
+            loss = view.loss[rows[np.argsort(place[rows])]]
+            if view.model.task == "classify":
+                limits = (float(loss.mean()), *_limits(int(loss.sum()), len(loss), share))
+            else:
+                limits = view.mean(loss, 0.0, share)
+            found.append((column.name, name, len(rows), *limits))
     return _columns(("column", "group", "rows", "loss", "low", "high"), found)
 
 
-def _groups(column: Column) -> Iterator[tuple[str, np.ndarray]]:
+def _groups(column: Column, others: Column) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield groups of the rows of a column; numbers by the quarters of the other rows."""
     there = column.data[~column.missing]
     if column.missing.any():
         yield "missing", np.flatnonzero(column.missing)
     if column.type.kind in ("nominal", "ordered"):
+        levels = column.type.levels
         for code in np.unique(there).astype(np.intp)[:50]:
-            yield column.type.levels[code], np.flatnonzero(column.data == code)
-    elif column.type.kind != "text" and len(there):
-        edges = np.unique(np.quantile(there, [0, 0.25, 0.5, 0.75, 1], method="nearest"))
-        ends = Column(column.type, edges).values()
-        names = [f"{end:.6g}" if column.type.kind == "numeric" else str(end)[:10] for end in ends]
-        for i in range(len(edges) - 1):
-            above = column.data >= edges[i] if i == 0 else column.data > edges[i]
-            yield f"{names[i]} to {names[i + 1]}", np.flatnonzero(above & (column.data <= edges[i + 1]))
+            yield levels[code] if code < len(levels) else "new level", np.flatnonzero(column.data == code)
+        return
+    known = others.data[~others.missing]
+    if column.type.kind == "text" or not len(known):
+        return
+    edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75], method="nearest"))
+    ends = Column(column.type, edges).values()
+    names = [f"{end:.6g}" if column.type.kind == "numeric" else str(end)[:10] for end in ends]
+    called = [f"up to {names[0]}", *(f"{a} to {b}" for a, b in pairwise(names)), f"above {names[-1]}"]
+    place = np.searchsorted(edges, column.data, side="left")
+    for i, name in enumerate(called):
+        yield name, np.flatnonzero((place == i) & ~column.missing)

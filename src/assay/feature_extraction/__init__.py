@@ -7,8 +7,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 
 from assay.feature_extraction._contour import FourierContour, curve, fourier
 from assay.feature_extraction._dictionary import LETTERS, Dictionary
-from assay.feature_extraction._pictures import DensePatches, as_image, descriptors, grid
-from assay.feature_extraction._visual_words import BagOfVisualWords
+from assay.feature_extraction._pictures import BagOfVisualWords, DensePatches, as_image, descriptors, grid
 
 __all__ = [
     "LETTERS",

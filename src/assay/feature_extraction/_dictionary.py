@@ -18,6 +18,44 @@ LETTERS = r"[^\W\d_]+"
 """What a word is in the notes: a run of letters, of any script; texts are split at everything else."""
 
 
+_MOST_CHOICES = 3
+
+
+def check_pattern(owner: Any) -> None:
+    """Refuse a regular expression that may take for ever to find that a short text has no such word: one that repeats
+    what can be read in two ways, refers back, or leaves many choices. A model file must not hold one."""
+    try:
+        choices = _choices(re._parser.parse(owner.pattern))  # type: ignore[attr-defined]
+    except (re.error, RecursionError, OverflowError) as error:
+        raise refuse(owner, f"pattern is no regular expression: {error}.") from None
+    if choices > _MOST_CHOICES:
+        raise refuse(
+            owner,
+            f"a model file holds patterns with at most {_MOST_CHOICES} repetitions and alternatives, none of them "
+            f"within a repetition, and without references; got {owner.pattern[:60]!r}.",
+        )
+
+
+def _choices(part: Any) -> int:
+    """Return how many repetitions and alternatives a part of a pattern has; too many if a repetition has one in it."""
+    total = 0
+    for name, held in part:
+        kind, inner = str(name), sum(map(_choices, _parts(held)))
+        if "REPEAT" in kind:
+            inner = _MOST_CHOICES + 1 if inner and held[1] > 1 else inner + 1
+        total += _MOST_CHOICES + 1 if kind.startswith("GROUPREF") else inner + (kind == "BRANCH")
+    return total
+
+
+def _parts(held: Any) -> Iterator[Any]:
+    """Yield the parts of a pattern within what an operation holds."""
+    if isinstance(held, re._parser.SubPattern):  # type: ignore[attr-defined]
+        yield held
+    elif isinstance(held, (tuple, list)):
+        for one in held:
+            yield from _parts(one)
+
+
 @dataclass(eq=False, repr=False)
 class Dictionary(TransformerMixin, Learner):
     """The words of texts in sorted order; a text becomes the number of times that each occurs in it.
@@ -79,10 +117,20 @@ class Dictionary(TransformerMixin, Learner):
         return self
 
     def _derive(self) -> None:
-        self._place = {word: j for j, word in enumerate(self.words_.tolist())}
+        words = self.words_.tolist()
+        self._place = {word: j for j, word in enumerate(words)}
+        self._longest = max(len(word) if self.analyzer == "char" else word.count(" ") + 1 for word in words)
+        if self._from_file:
+            self._range()
+            check_pattern(self)
+
+    def stored(self) -> Any:
+        """Return the fitted dictionary as plain data."""
+        check_pattern(self)
+        return super().stored()
 
     def _range(self) -> tuple[int, int]:
-        pair = tuple(self.ngram_range)
+        pair = tuple(self.ngram_range) if isinstance(self.ngram_range, (tuple, list)) else ()
         if (
             len(pair) != 2
             or not all(isinstance(part, (int, np.integer)) for part in pair)
@@ -113,13 +161,16 @@ class Dictionary(TransformerMixin, Learner):
 
     def tokens(self, text: str) -> list[str]:
         """Return the words, or runs of words or characters, of one text, in order."""
+        return self._tokens(text, len(text))
+
+    def _tokens(self, text: str, longest: int) -> list[str]:
+        """Return the runs of at most so many words or characters."""
         text = text.lower() if self.lowercase else text
         low, high = self._range()
-        if self.analyzer == "char":
-            text = re.sub(r"\s+", " ", text)
-            return [text[i : i + n] for n in range(low, high + 1) for i in range(len(text) - n + 1)]
-        found = re.findall(self.pattern, text)
-        return [" ".join(found[i : i + n]) for n in range(low, high + 1) for i in range(len(found) - n + 1)]
+        found = re.sub(r"\s+", " ", text) if self.analyzer == "char" else re.findall(self.pattern, text)
+        join = "".join if self.analyzer == "char" else " ".join
+        lengths = range(low, min(high, longest, len(found)) + 1)
+        return [join(found[i : i + n]) for n in lengths for i in range(len(found) - n + 1)]
 
     def transform(self, texts: Iterable[str]) -> csr_array:
         """Return how often each word occurs in each text, (n, n_words), sparse; other words are not counted."""
@@ -128,7 +179,7 @@ class Dictionary(TransformerMixin, Learner):
         values: list[float] = []
         starts = [0]
         for text in self._texts(texts):
-            counts = Counter(self._place[token] for token in self.tokens(text) if token in self._place)
+            counts = Counter(self._place[token] for token in self._tokens(text, self._longest) if token in self._place)
             for column in sorted(counts):
                 columns.append(column)
                 values.append(float(counts[column]))

@@ -1,7 +1,6 @@
 """Statements about the squared distance of new rows to a fitted set, the nearest of k centres or a flat (P26,
 hold-out)."""
 
-import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,9 +10,10 @@ import numpy as np
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Distances, Gathered
-from assay.guarantees.holdout import MEAN_LOSS
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
+from assay.guarantees.order import BetOrder
 from assay.scan import Rows
+from assay.theory.concentration import betting_upper
 
 _ROUNDING = 1e-12  # relative, of a squared distance
 
@@ -73,7 +73,9 @@ def _upper(distances: np.ndarray, radius: float) -> np.ndarray:
     return distances * (1 + _ROUNDING) + _ROUNDING * radius * radius
 
 
-def of_distances(holdout: Rows | None, found: Gathered, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
+def of_distances(
+    holdout: Rows | None, found: Gathered, asked: CertifyOptions, order: BetOrder
+) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of the mean squared distance of new rows from hold-out rows, clipped at a number fixed in
     advance."""
     clip = asked.clip if asked.clip is not None or asked.radius is None else 4 * asked.radius**2
@@ -82,23 +84,18 @@ def of_distances(holdout: Rows | None, found: Gathered, asked: CertifyOptions) -
     elif clip is None:
         yield NotApplicable("P05/1", "A squared distance has no range: pass clip= (or radius=), fixed in advance.")
     else:
-        for template in MEAN_LOSS:
-            compared = max(1, len(asked.compared))
-            yield partial(_mean_distance, template, found.the(Distances), holdout, float(clip), compared)
+        compared = max(1, len(asked.compared))
+        yield partial(_mean_distance, found.the(Distances), holdout, float(clip), compared, order)
 
 
-def _mean_distance(template: str, distances: Distances, holdout: Rows, clip: float, compared: int, delta: str) -> Any:
-    if holdout.n_rows < 2:
-        return Vacuous(template, "One hold-out row says next to nothing about a mean.", delta)
+def _mean_distance(
+    distances: Distances, holdout: Rows, clip: float, compared: int, order: BetOrder, delta: str
+) -> Claim | NotApplicable:
     longest = float(np.sqrt(np.max(holdout.map(_longest))))
-    losses = np.minimum(_upper(distances.squares(holdout), longest), clip)
-    bound = clip * MEAN_LOSS[template](losses / clip, float(delta) / compared) * (1 + 1e-10)
-    if template == "P04/1":  # the checker's sample variance is that of other roundings
-        moved = 8 * _ROUNDING * max(longest * longest, float(losses.max()))
-        bound += 2 * math.sqrt(2 * math.log(2 * compared / float(delta)) / len(losses)) * moved
+    losses = np.minimum(_upper(distances.squares(holdout), longest), clip)[order.of_rows]
+    bound = clip * betting_upper(losses / clip, float(delta) / compared) * (1 + 1e-10)
     if bound >= clip:
-        return Vacuous(
-            template, f"With {len(losses)} hold-out rows the bound is {clip:g}, the largest distance.", delta
-        )
+        why = f"With {len(losses)} hold-out rows the bound is {clip:g}, the largest distance."
+        return Vacuous("P05/1", why, delta)
     params: dict[str, Any] = {"clip": clip, "rows": len(losses), "compared": compared, "loss": "distance"}
-    return claim(template, bound + clip * OUTWARD, params, "holdout", delta)
+    return claim("P05/1", bound + clip * OUTWARD, params, "holdout", delta)

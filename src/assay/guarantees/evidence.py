@@ -15,9 +15,13 @@ import numpy as np
 from assay.data.blocks import Block
 from assay.scan import Rows
 
-OPEN, NOBODY = -1, -2
-"""Positions of classes that are none: rounding leaves it open; votes are tied, which is an error whatever the label."""
+OPEN, NOBODY = -2, -3
+"""Positions of classes that are none (-1 is a label that the model does not know): rounding leaves it open; classes are
+tied, or nobody votes. Either counts against every claim: as an error where these are bounded from above, as none where
+they are bounded from below."""
 _UNIT = 2.0**-53
+_NARROW = 2.0**-20  # of the largest lead: rounding up to this leaves ties open and nothing else
+_FEW_OPEN, _OPEN_SHARE = 5, 0.05  # open rows up to which statements are made: so many, or this share
 _LEAST = 1e-140  # what underflow can hide of a mean square, generously
 
 
@@ -45,8 +49,12 @@ class Decided(OfBlocks):
 
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the least and the largest number of errors on `rows` that rounding leaves open."""
-        low, high = rows.sum(_count_errors, self.decide, *self.packed)
-        return int(low), int(high)
+        return self.count(rows)[:2]
+
+    def count(self, rows: Rows) -> tuple[int, int, int]:
+        """Return the least and the largest number of errors on `rows`, and how many rows rounding leaves open."""
+        low, high, opened = rows.sum(_count_errors, self.decide, *self.packed)
+        return int(low), int(high), int(opened)
 
     @property
     def packed(self) -> tuple[Any, ...]:
@@ -80,8 +88,8 @@ class Scores(Decided):
         else:
             ranked = np.partition(values, -2, axis=1)
             best, lead, slack = values.argmax(axis=1), ranked[:, -1] - ranked[:, -2], 2 * radius
-        unsure = np.where((lead == 0) & (slack == 0), NOBODY, OPEN)
-        return np.where(lead > slack, best, unsure)
+        narrow = slack <= _NARROW * np.max(lead, initial=0.0)  # what is within so little is a tie, and no cancellation
+        return np.where(lead > slack, best, np.where(narrow, NOBODY, OPEN))
 
     def values(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores of all rows and the radius of each."""
@@ -164,12 +172,27 @@ class Gathered:
     def __init__(self, evidence: Iterable[Evidence], rows: Rows | None = None) -> None:
         self._all, self._rows = list(evidence), rows
 
-    @cached_property
+    @property
     def errors(self) -> tuple[int, int]:
         """The least and the largest number of errors of a classifier on the rows that rounding leaves open."""
+        return self._counts[:2]
+
+    @property
+    def too_open(self) -> str:
+        """Why there are no statements from these rows: rounding decides the class of more than a few of them."""
+        opened, n = self._counts[2], 0 if self._rows is None else self._rows.n_rows
+        if opened <= max(_FEW_OPEN, _OPEN_SHARE * n):
+            return ""
+        return (
+            f"Rounding decides the class of {opened} of {n} rows: scores are smaller than the errors of their sums. "
+            "Scale the columns, leave out columns that are sums of others, or raise the penalty."
+        )
+
+    @cached_property
+    def _counts(self) -> tuple[int, int, int]:
         if self._rows is None:
             raise TypeError("the rows that the evidence is about were not named.")
-        return self.the(Decided).count_errors(self._rows)
+        return self.the(Decided).count(self._rows)
 
     def get(self, kind: type[E]) -> E | None:
         """Return the evidence of that kind, or None."""
@@ -184,28 +207,38 @@ class Gathered:
 
 
 def labels(rows: Rows) -> np.ndarray:
-    """Return the position of each row's label among the classes."""
+    """Return the position of each row's label among the classes; -1 for one that is none of them."""
     return np.concatenate([np.asarray(block.y) for block in rows.blocks()])
 
 
+def wrong_rows(positions: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Tell which rows are not certainly right; those whose label is none of the classes never are."""
+    return (positions != codes) | (codes < 0)
+
+
 def own_margins(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return how far the score of each row's class is above the largest other one."""
+    """Return how far the score of each row's class is above the largest other one; -infinity for no class."""
     if values.shape[1] == 1:
-        return np.where(codes == 1, values[:, 0], -values[:, 0])
-    at, others = np.arange(len(values)), values.copy()
-    others[at, codes] = -np.inf
-    return values[at, codes] - others.max(axis=1)
+        margins = np.where(codes == 1, values[:, 0], -values[:, 0])
+    else:
+        at, others = np.arange(len(values)), values.copy()
+        others[at, codes] = -np.inf
+        margins = values[at, codes] - others.max(axis=1)
+    return np.where(codes < 0, -np.inf, margins)
 
 
 class _Counts(NamedTuple):
     low: int
     high: int
+    opened: int
 
 
 def _count_errors(block: Block, decide: Callable[..., np.ndarray], *packed: Any) -> _Counts:
     positions = decide(block, *packed)
-    wrong = positions != np.asarray(block.y)
-    return _Counts(int(np.sum(wrong & (positions != OPEN))), int(np.sum(wrong)))
+    codes = np.asarray(block.y)
+    wrong = wrong_rows(positions, codes)
+    certainly = wrong & ((positions >= 0) | (codes < 0))
+    return _Counts(int(np.sum(certainly)), int(np.sum(wrong)), int(np.sum(positions == OPEN)))
 
 
 def _residuals(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:

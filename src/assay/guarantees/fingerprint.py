@@ -59,7 +59,7 @@ def _hash_block(block: Block, target: str) -> tuple[int, list[bytes]]:
 
 def _hash_chunk(X: np.ndarray, y: Any, weight: np.ndarray | None, target: str) -> bytes:
     """Return the digest of rows; `target` is the type that y is hashed in, "" leaves it out."""
-    digest = hashlib.sha256(_canonical(X).data)
+    digest = hashlib.sha256(canonical(X).data)
     if target:
         values = np.ascontiguousarray(y).astype(target)
         digest.update((values + 0.0).data if target == "<f8" else values.data)
@@ -122,7 +122,7 @@ def repeats(chosen: np.ndarray, known: np.ndarray) -> int:
 
 def _near_keys(block: Block) -> np.ndarray:
     """Return a number for each row: a sum over columns of its rounded entries, mixed and weighted."""
-    entries = _canonical(block.X).view(np.uint64)
+    entries = canonical(block.X).view(np.uint64)
     entries = (entries + np.uint64(1 << 41)) >> np.uint64(42)
     entries = entries * np.uint64(0x9E3779B97F4A7C15)
     entries ^= entries >> np.uint64(29)
@@ -130,7 +130,7 @@ def _near_keys(block: Block) -> np.ndarray:
     return entries @ (2 * weights + np.uint64(1))
 
 
-def _canonical(X: np.ndarray) -> np.ndarray:
+def canonical(X: np.ndarray) -> np.ndarray:
     """Return doubles in C order with one zero and one NaN."""
     values = np.add(X, 0.0, dtype="<f8", order="C")  # adding 0.0 turns -0.0 into 0.0
     gaps = np.isnan(values)

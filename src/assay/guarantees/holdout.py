@@ -14,19 +14,21 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.evidence import Decided, Density, Gathered, Predictions, Scores, labels, own_margins
-from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim, error_rate
+from assay.guarantees.evidence import Decided, Density, Gathered, Predictions, Scores, labels, own_margins, wrong_rows
+from assay.guarantees.ledger import OUTWARD, CertifyOptions, Halves, Statement, Vacuous, claim, error_rate
+from assay.guarantees.order import BetOrder
 from assay.scan import Rows
 from assay.theory import concentration, conformal
-from assay.theory.holdout import auc_lower, threshold_width
+from assay.theory.holdout import auc_lower, balanced_upper, in_blocks, threshold_width
 
 _NO_ROWS = "No hold-out rows were given; they usually give the tightest bound."
+_NO_CURVE = "The ROC curve is about two classes, with hold-out rows of both."
 _NO_SCORES = "It needs a score of each row with a bound on its rounding, and this learner has none."
 
 
 def of_classifier(
-    classes: np.ndarray, holdout: Rows | None, found: Gathered, asked: CertifyOptions
-) -> Iterator[Statement | NotApplicable]:
+    classes: np.ndarray, holdout: Rows | None, found: Gathered, asked: CertifyOptions, order: BetOrder
+) -> Iterator[Statement | Halves | NotApplicable]:
     """Yield the error rate; if asked for, the ROC curve, the difference from another model, and coverage."""
     if holdout is None:
         yield NotApplicable("P01/1", _NO_ROWS)
@@ -44,11 +46,11 @@ def of_classifier(
     if asked.metric in ("f1", "balanced"):
         yield partial(_f1 if asked.metric == "f1" else _balanced, decided, len(classes), holdout, asked.positive)
     if asked.scores:
-        yield from _brier(scores, holdout, compared)
+        yield from _brier(scores, holdout, compared, order)
         yield from _curve(len(classes), scores, holdout, compared)
     if asked.against is not None:
         other = _label_positions(classes, [asked.against], holdout.n_rows)[0]
-        yield partial(_paired, decided, holdout, other)
+        yield _both_paired(decided, holdout, other, order, ("P06/3", "P06/4"), ("holdout",), {"predictions": other})
     if asked.coverage is not None:
         if scores is None:
             yield NotApplicable("P25/1", _NO_SCORES)
@@ -57,7 +59,7 @@ def of_classifier(
 
 
 def of_regressor(
-    holdout: Rows | None, found: Gathered, asked: CertifyOptions
+    holdout: Rows | None, found: Gathered, asked: CertifyOptions, order: BetOrder
 ) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of the mean clipped error, and coverage if asked for."""
     rows, compared = 0 if holdout is None else holdout.n_rows, max(1, len(asked.compared))
@@ -78,8 +80,7 @@ def of_regressor(
             "P05/1", "The error of a regression has no range: pass clip=, fixed before looking at the data."
         )
     else:
-        for template in MEAN_LOSS:
-            yield partial(_mean_loss, template, found.the(Predictions), holdout, float(asked.clip), compared)
+        yield partial(_mean_loss, found.the(Predictions), holdout, float(asked.clip), compared, order)
     if asked.coverage is not None and why:
         yield NotApplicable("P25/1", why)
     elif asked.coverage is not None:
@@ -87,7 +88,7 @@ def of_regressor(
 
 
 def of_density(
-    holdout: Rows | None, found: Gathered, asked: CertifyOptions
+    holdout: Rows | None, found: Gathered, asked: CertifyOptions, order: BetOrder
 ) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of the mean of -ln p(x), clipped to a range fixed in advance."""
     if holdout is None:
@@ -97,22 +98,18 @@ def of_density(
             "P05/1", "A log-loss has no range: pass clip=(least, largest), fixed before looking at the data."
         )
     else:
-        for template in MEAN_LOSS:
-            yield partial(_log_loss, template, found.the(Density), holdout, asked.clip, max(1, len(asked.compared)))
+        compared = max(1, len(asked.compared))
+        yield partial(_log_loss, found.the(Density), holdout, asked.clip, compared, order)
 
 
-def _log_loss(template: str, density: Density, holdout: Rows, clip: Any, compared: int, delta: str) -> Any:
-    if holdout.n_rows < 2:
-        return Vacuous(template, "One hold-out row says next to nothing about a mean.", delta)
+def _log_loss(
+    density: Density, holdout: Rows, clip: Any, compared: int, order: BetOrder, delta: str
+) -> Claim | NotApplicable:
     low, width = float(clip[0]), float(clip[1]) - float(clip[0])
     values, errors = density.values(holdout)
     with np.errstate(invalid="ignore"):
         losses = np.clip(-values - low + 2 * errors, 0.0, width)
-        moved = float(np.max(losses - np.clip(-values - low - 2 * errors, 0.0, width)))
-    more = 0.0
-    if template == "P04/1":  # the checker's sample variance is that of other roundings
-        more = 2 * math.sqrt(2 * math.log(2 * compared / float(delta)) / len(losses)) * moved
-    found = _mean_of(template, losses, "log", width, compared, delta, more)
+    found = _mean_of("P05/1", losses, "log", width, compared, order, delta)
     if isinstance(found, NotApplicable):
         return found
     return replace(found, params={**found.params, "loss": "log", "low": low})
@@ -164,27 +161,33 @@ def _f1(decided: Decided, classes: int, holdout: Rows, positive: int | None, del
     return claim("P63/1", value, params, "holdout", delta, direction="lower", witness={"limits": J})
 
 
-def _balanced(decided: Decided, classes: int, holdout: Rows, positive: int | None, delta: str) -> Any:
-    """Return an upper bound of the mean over classes of the error rates within them."""
+def _balanced(decided: Decided, classes: int, holdout: Rows, positive: int | None, delta: str) -> Claim | NotApplicable:
+    """Return an upper bound of the mean over classes of the error rates within them; classes that the model does not
+    know are one class more, of error rate 1."""
     found, codes = decided.positions(holdout), labels(holdout)
-    sizes = np.bincount(codes, minlength=classes).tolist()
-    errors = np.bincount(codes[found != codes], minlength=classes).tolist()
-    at = float(delta) / classes
-    limits = [
-        min(1.0, concentration.clopper_pearson_upper(e, m, at) + OUTWARD) if m else 1.0
-        for e, m in zip(errors, sizes, strict=True)
-    ]
-    value = float(np.mean(limits)) * (1 + 1e-12)
+    known, others = codes >= 0, int(np.sum(codes < 0))
+    sizes = np.bincount(codes[known], minlength=classes).tolist()
+    errors = np.bincount(codes[known & (found != codes)], minlength=classes).tolist()
+    if min(sizes) < 1:
+        return Vacuous("P64/1", "There are classes without a hold-out row.", delta)
+    limits: dict[str, np.ndarray] = {}
+    if in_blocks(sizes, float(delta)):
+        mean = balanced_upper(errors, sizes, float(delta)) + OUTWARD
+    else:
+        pairs = zip(errors, sizes, strict=True)
+        each = [concentration.clopper_pearson_upper(k, m, float(delta) / classes) + OUTWARD for k, m in pairs]
+        limits = {"limits": np.minimum(each, 1.0)}
+        mean = float(np.mean(limits["limits"]))
+    value = (mean * classes + (others > 0)) / (classes + (others > 0)) * (1 + 1e-12)
     if value >= 1:
         return Vacuous("P64/1", "There are too few hold-out rows of each class.", delta)
-    params = {"rows": holdout.n_rows}
-    return claim("P64/1", value, params, "holdout", delta, witness={"limits": np.array(limits)})
+    return claim("P64/1", value, {"rows": holdout.n_rows, "others": others}, "holdout", delta, witness=limits)
 
 
 # Probabilities, the ROC curve, and two models ---------------------------------------------------------------
 
 
-def _brier(scores: Scores | None, holdout: Rows, compared: int) -> Iterator[Statement | NotApplicable]:
+def _brier(scores: Scores | None, holdout: Rows, compared: int, order: BetOrder) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of half the Brier score, sum_k (p_k - 1[y = k])^2 / 2, if the checker has the probabilities."""
     if scores is None:
         yield NotApplicable("P05/1", _NO_SCORES)
@@ -194,10 +197,11 @@ def _brier(scores: Scores | None, holdout: Rows, compared: int) -> Iterator[Stat
         return
     values, radius = scores.values(holdout)
     shares = _logistic(values)
-    losses = 0.5 * ((shares - np.eye(shares.shape[1])[labels(holdout)]) ** 2).sum(axis=1)
-    losses = np.minimum(losses + 4 * radius.max() + 1e-12, 1.0)
+    codes = labels(holdout)
+    losses = 0.5 * ((shares - np.eye(shares.shape[1])[codes]) ** 2).sum(axis=1)
+    losses = np.where(codes < 0, 1.0, np.minimum(losses + 4 * radius.max() + 1e-12, 1.0))
     for template in ("P03/1", "P05/1"):
-        yield partial(_mean_of, template, losses, "brier", 1.0, compared)
+        yield partial(_mean_of, template, losses, "brier", 1.0, compared, order)
 
 
 def _logistic(scores: np.ndarray) -> np.ndarray:
@@ -206,21 +210,20 @@ def _logistic(scores: np.ndarray) -> np.ndarray:
     return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
 
 
-def _curve(
-    n_classes: int, scores: Scores | None, holdout: Rows, compared: int
-) -> Iterator[Statement | NotApplicable]:
+def _curve(n_classes: int, scores: Scores | None, holdout: Rows, compared: int) -> Iterator[Statement | NotApplicable]:
     codes = labels(holdout)
     sizes = {"positives": int(np.sum(codes == 1)), "negatives": int(np.sum(codes == 0)), "compared": compared}
-    if n_classes != 2 or not min(sizes["positives"], sizes["negatives"]):
-        reason = "The ROC curve is about two classes, with hold-out rows of both."
-        yield NotApplicable("P06/1", reason)
-        yield NotApplicable("P06/2", reason)
+    if n_classes != 2:
+        yield NotApplicable("P06/1", _NO_CURVE)
+        yield NotApplicable("P06/2", _NO_CURVE)
         return
     yield NotApplicable("P06/1", _NO_SCORES) if scores is None else partial(_area, scores, holdout, codes, sizes)
     yield partial(_thresholds, sizes)
 
 
 def _area(scores: Scores, holdout: Rows, codes: np.ndarray, sizes: dict[str, int], delta: str) -> Any:
+    if not min(sizes["positives"], sizes["negatives"]):  # its share is spent: the labels must not decide on shares
+        return Vacuous("P06/1", _NO_CURVE, delta)
     values, radius = scores.values(holdout)
     score = values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
     slack = 4 * radius.max() + 1e-14 * np.abs(score)
@@ -235,20 +238,25 @@ def _area(scores: Scores, holdout: Rows, codes: np.ndarray, sizes: dict[str, int
 
 def _thresholds(sizes: dict[str, int], delta: str) -> Claim | NotApplicable:
     fewest = min(sizes["positives"], sizes["negatives"])
+    if not fewest:
+        return Vacuous("P06/2", _NO_CURVE, delta)
     width = threshold_width(sizes["positives"], sizes["negatives"], float(delta) / sizes["compared"])
     if width >= 1:
         return Vacuous("P06/2", f"{fewest} rows of the rarer class are too few.", delta)
     return error_rate("P06/2", width, sizes, "holdout", delta)
 
 
-def against_baseline(decided: Decided, holdout: Rows, label: int, delta: str) -> Claim:
-    """Return how the error rate differs from that of always answering with one class."""
-    value, direction, params = _difference(decided, holdout, np.full(holdout.n_rows, label), delta)
-    data = ("train", "holdout")
-    return replace(claim("P61/1", value, {**params, "label": label}, "holdout", delta, direction=direction), data=data)
+def against_baseline(decided: Decided, holdout: Rows, label: int, order: BetOrder) -> Halves:
+    """Return statements of how the error rate differs from that of always answering with one class."""
+    constant = np.full(holdout.n_rows, label)
+    return _both_paired(
+        decided, holdout, constant, order, ("P61/1", "P61/2"), ("train", "holdout"), more={"label": label}
+    )
 
 
-def against_median(predicted: Predictions, train: Rows, holdout: Rows, clip: float, delta: str) -> Any:
+def against_median(
+    predicted: Predictions, train: Rows, holdout: Rows, clip: float, order: BetOrder, delta: str
+) -> Claim | NotApplicable:
     """Return how the mean clipped error differs from that of always answering with the lower median of the training
     rows: betting on the differences of the same rows, which lie in [-clip, clip]."""
     targets, held = (np.concatenate([np.ravel(block.y) for block in rows.blocks()]) for rows in (train, holdout))
@@ -256,35 +264,45 @@ def against_median(predicted: Predictions, train: Rows, holdout: Rows, clip: flo
     own = np.minimum(predicted.clipped_errors(holdout, clip) + 2 * predicted.largest_radius(holdout), clip)
     other = np.minimum(np.abs(held - constant), clip)
     moved = np.clip((own - other) / (2 * clip) + 0.5 + OUTWARD, 0.0, 1.0)
-    most = clip * (2 * concentration.betting_upper(moved, float(delta)) - 1 + 4 * OUTWARD)
+    most = clip * (2 * concentration.betting_upper(moved[order.of_rows], float(delta)) - 1 + 4 * OUTWARD)
     if most >= clip:
         return Vacuous("P65/1", f"{len(held)} hold-out rows are too few for any statement.", delta)
     params = {"clip": clip, "rows": len(held), "constant": constant}
     direction = "lower" if most < 0 else "upper"
-    return replace(
-        claim("P65/1", abs(most), params, "holdout", delta, direction=direction), data=("train", "holdout")
-    )
+    return replace(claim("P65/1", abs(most), params, "holdout", delta, direction=direction), data=("train", "holdout"))
 
 
-def _paired(decided: Decided, holdout: Rows, other: np.ndarray, delta: str) -> Claim:
-    value, direction, params = _difference(decided, holdout, other, delta)
-    return claim("P06/3", value, params, "holdout", delta, direction=direction, witness={"predictions": other})
-
-
-def _difference(
-    decided: Decided, holdout: Rows, other: np.ndarray, delta: str
-) -> tuple[float, str, dict[str, Any]]:
-    """Return how far the error rate is from that of other predictions: the value, on which side, and the counts."""
+def _both_paired(
+    decided: Decided, holdout: Rows, other: np.ndarray, order: BetOrder,
+    templates: tuple[str, str], data: tuple[str, ...], witness: Any = None, more: Any = None,
+) -> Halves:  # fmt: skip
+    """Return how far the error rate is from that of other predictions, by bets, and whether it is below it at all, by
+    the sign test, which proves that more often: half of delta for each, fixed in advance."""
     codes = labels(holdout)
-    right = decided.positions(holdout) == codes
-    alone, other_alone = int(np.sum(~right & (other == codes))), int(np.sum(right & (other != codes)))
-    half, m = float(delta) / 2, holdout.n_rows
-    high = min(1.0, concentration.clopper_pearson_upper(alone, m, half) + OUTWARD)
-    low = max(0.0, concentration.clopper_pearson_lower(other_alone, m, half) - OUTWARD)
-    params = {"alone": alone, "other_alone": other_alone, "rows": m, "high": high, "low": low}
-    direction = "lower" if high < low else "upper"
-    value = (low - high) * (1 - 1e-12) if high < low else (high - low) * (1 + 1e-12) + 1e-15
-    return value, direction, params
+    right = ~wrong_rows(decided.positions(holdout), codes)
+    alone, other_alone = ~right & (other == codes), right & (other != codes)
+    moved = (0.5 + 0.5 * alone - 0.5 * other_alone)[order.of_rows]
+    counts = {"alone": int(alone.sum()), "other_alone": int(other_alone.sum()), "rows": holdout.n_rows, **(more or {})}
+
+    def made(template: str, value: float, direction: str, delta: str) -> Claim:
+        found = claim(template, value, counts, "holdout", delta, direction=direction, witness=witness)
+        return replace(found, data=data)
+
+    def difference(delta: str) -> Claim:
+        most = min(1.0, 2 * concentration.betting_upper(moved, float(delta)) - 1 + 4 * OUTWARD)
+        return made(templates[0], abs(most), "lower" if most < 0 else "upper", delta)
+
+    def better(delta: str) -> Claim | NotApplicable:
+        errors, against = counts["alone"], counts["other_alone"]
+        share = 1.0
+        if errors < against:
+            share = concentration.clopper_pearson_upper(errors, errors + against, float(delta)) + OUTWARD
+        if share > 0.5:
+            reason = f"{errors} rows wrong for it alone against {against} do not show that it errs less often."
+            return Vacuous(templates[1], reason, delta)
+        return made(templates[1], share, "upper", delta)
+
+    return Halves(difference, better)
 
 
 # Coverage ---------------------------------------------------------------------------------------------------
@@ -321,28 +339,22 @@ def _ranks_above(scores: Scores, holdout: Rows) -> np.ndarray:
 
 
 def _mean_loss(
-    template: str, predicted: Predictions, holdout: Rows, clip: float, compared: int, delta: str
-) -> Any:
-    if holdout.n_rows < 2:
-        return Vacuous(template, "One hold-out row says next to nothing about a mean.", delta)
-    rounding = predicted.largest_radius(holdout)
-    losses = np.minimum(predicted.clipped_errors(holdout, clip) + 2 * rounding, clip)
-    more = 0.0
-    if template == "P04/1":  # the checker's sample variance is that of other roundings
-        more = 2 * math.sqrt(2 * math.log(2 * compared / float(delta)) / len(losses)) * rounding
-    return _mean_of(template, losses, "absolute", clip, compared, delta, more)
+    predicted: Predictions, holdout: Rows, clip: float, compared: int, order: BetOrder, delta: str
+) -> Claim | NotApplicable:
+    losses = np.minimum(predicted.clipped_errors(holdout, clip) + 2 * predicted.largest_radius(holdout), clip)
+    return _mean_of("P05/1", losses, "absolute", clip, compared, order, delta)
 
 
 def _mean_of(
-    template: str, losses: np.ndarray, loss: str, clip: float, compared: int, delta: str, more: float = 0.0
+    template: str, losses: np.ndarray, loss: str, clip: float, compared: int, order: BetOrder, delta: str
 ) -> Claim | NotApplicable:
-    """Return a bound of the mean of losses in [0, clip], enlarged by `more`."""
-    bound = clip * MEAN_LOSS[template](losses / clip, float(delta) / compared) + more
+    """Return a bound of the mean of losses in [0, clip]."""
+    if template == "P05/1":
+        losses = losses[order.of_rows]
+    bound = clip * MEAN_LOSS[template](losses / clip, float(delta) / compared)
     if bound >= clip:
         return Vacuous(template, f"With {len(losses)} hold-out rows the bound is {clip:g}, the largest loss.", delta)
-    params: dict[str, Any] = {"clip": clip, "rows": len(losses), "compared": compared}
-    if template != "P04/1":
-        params["loss"] = loss
+    params = {"clip": clip, "rows": len(losses), "compared": compared, "loss": loss}
     return claim(template, bound + clip * OUTWARD, params, "holdout", delta)
 
 
@@ -350,16 +362,5 @@ def _kullback_leibler(losses: np.ndarray, delta: float) -> float:
     return concentration.kl_upper(min(1.0, float(losses.mean())), -math.log(delta) / len(losses))
 
 
-MEAN_LOSS = {
-    "P03/1": _kullback_leibler,
-    "P04/1": concentration.empirical_bernstein_upper,
-    "P05/1": concentration.betting_upper,
-}
-"""Upper bounds of the mean of losses in [0, 1] at a delta; Hoeffding's (P02) is never below the first."""
-
-
-def least_mean_loss(losses: np.ndarray, clip: float, delta: float) -> float:
-    """Return the least of these bounds for losses in [0, clip], each at an equal share of delta."""
-    if len(losses) < 2:
-        return clip
-    return clip * min(bound(losses / clip, delta / len(MEAN_LOSS)) for bound in MEAN_LOSS.values())
+MEAN_LOSS = {"P03/1": _kullback_leibler, "P05/1": concentration.betting_upper}
+"""Upper bounds of the mean of losses in [0, 1] at a delta, bets in the order given."""

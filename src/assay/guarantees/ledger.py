@@ -44,6 +44,7 @@ class CertifyOptions:
     radius: float | None = None
     baseline: bool = False
     groups: np.ndarray | None = None  # of the hold-out rows, if rows of one group are no independent draws
+    group_name: str = "group"  # of the column that they are the values of
     metric: str = ""  # "f1" or "balanced": also a bound of that
     positive: int | None = None  # the class that F1 is of; None: the mean over all
 
@@ -51,10 +52,21 @@ class CertifyOptions:
 class Beside(NamedTuple):
     """A statement that stands beside the others: all such have a tenth of what the others of their rows would have."""
 
-    make: Statement
+    make: "Statement | Halves"
 
-    def __call__(self, delta: str) -> Claim | NotApplicable:
+    def __call__(self, delta: str) -> Any:
         return self.make(delta)
+
+
+class Halves(NamedTuple):
+    """Two statements that share what one would have."""
+
+    first: Statement
+    second: Statement
+
+    def __call__(self, delta: str) -> list[Claim | NotApplicable]:
+        half = str(DOWN.divide(Decimal(delta), Decimal(2)))
+        return [make(half) for make in self]
 
 
 _TENTH = Decimal("0.1")

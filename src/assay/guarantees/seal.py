@@ -16,6 +16,7 @@ from assay.guarantees.error_floor import error_floor
 from assay.guarantees.evidence import Decided, Distances, Gathered, Penalised, Predictions
 from assay.guarantees.fingerprint import data_reference, model_reference, near_copies
 from assay.guarantees.ledger import CertifyOptions, Vacuous
+from assay.guarantees.order import BetOrder
 from assay.guarantees.statements import make_statements
 from assay.params import refuse
 from assay.scan import Rows
@@ -74,7 +75,7 @@ def issue(
         found = gather(learner, cut)
         if asked.radius is not None and not (found["train"].get(Distances) or found["train"].get(Penalised)):
             raise refuse(learner, "radius is for centres, flats and linear classifiers with a penalty.")
-        about_new = make_statements(learner, cut, found, delta, asked)
+        about_new = make_statements(learner, cut, found, delta, asked, _order(learner, about.cut))
         stated = list(_published([*_about_rows(about.cut, cut, found), *learner.facts(cut.train), *about_new]))
     others = Others(delta) if others is None else others
     spent = any(isinstance(one, (Claim, Vacuous)) for one in about_new)
@@ -93,12 +94,18 @@ def issue(
 
 def risks(learner: Any, cut: DataSplit, *, delta: Decimal, asked: CertifyOptions) -> list[Claim | NotApplicable]:
     """Return what a certificate at `delta` would say about new data, without its facts."""
-    return make_statements(learner, cut, gather(learner, cut), delta, asked)
+    return make_statements(learner, cut, gather(learner, cut), delta, asked, _order(learner, cut))
 
 
 def gather(learner: Any, cut: DataSplit) -> dict[str, Gathered]:
     """Return the learner's evidence about each data set."""
     return {name: Gathered(learner.evidence(rows), rows) for name, rows in _named(cut)}
+
+
+def _order(learner: Any, cut: DataSplit) -> BetOrder:
+    """Return the order of bets on the hold-out rows, as they are fingerprinted."""
+    rows = cut.train if cut.holdout is None else cut.holdout
+    return BetOrder(rows, _classes(learner), get_tags(learner).target_tags.required)
 
 
 def _classes(learner: Any) -> Any:

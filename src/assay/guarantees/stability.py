@@ -56,9 +56,7 @@ def _too_far(template: str, n: int, delta: str) -> Vacuous:
 # Rows in a ball ---------------------------------------------------------------------------------------------
 
 
-def in_ball(
-    learner: Any, train: Rows, found: Gathered, asked: CertifyOptions
-) -> Iterator[Statement | NotApplicable]:
+def in_ball(learner: Any, train: Rows, found: Gathered, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
     """Yield P17/2 of a learner that minimises a penalised problem, or why it is not made."""
     problem = found.get(Penalised)
     if problem is None:

@@ -14,6 +14,7 @@ from assay.guarantees.evidence import Decided, Density, Distances, Gathered, Pre
 from assay.guarantees.groups import of_groups
 from assay.guarantees.ledger import Beside, CertifyOptions, Prepared, Vacuous, error_rate
 from assay.guarantees.norm import by_norm
+from assay.guarantees.order import BetOrder
 from assay.guarantees.stability import in_ball
 from assay.scan import Rows
 from assay.theory import vc
@@ -21,56 +22,60 @@ from assay.theory.spaces import Space
 
 
 def make_statements(
-    learner: Any, cut: Any, found: Mapping[str, Gathered], delta: Decimal, asked: CertifyOptions
+    learner: Any, cut: Any, found: Mapping[str, Gathered], delta: Decimal, asked: CertifyOptions, order: BetOrder
 ) -> list[Any]:
     """Return every statement about new data at its share of delta: claims, and why others are not made.
 
     `found` holds the evidence about each data set; bounds use the largest number of errors that rounding leaves open.
+    `order` is that of bets on the hold-out rows.
     """
     if asked.groups is not None:
-        return of_groups(found["holdout"], cut.train, cut.holdout, asked, delta)
-    prepared = prepare(learner, cut, found, asked)
+        return of_groups(found["holdout"], cut.train, cut.holdout, asked, delta, order)
+    prepared = prepare(learner, cut, found, asked, order)
     shares = prepared.shares(delta)
     made = [one(shares[place]) if place in shares else one for place, one in enumerate(prepared.all())]
-    return sorted(made, key=lambda one: isinstance(one, NotApplicable) and not isinstance(one, Vacuous))
+    each = [one for found in made for one in (found if isinstance(found, list) else [found])]
+    return sorted(each, key=lambda one: isinstance(one, NotApplicable) and not isinstance(one, Vacuous))
 
 
-def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: CertifyOptions) -> Prepared:
+def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: CertifyOptions, order: BetOrder) -> Prepared:
     """Return the statements that apply to a learner, before any of them is computed."""
     train, held = found["train"], found.get("holdout", Gathered([]))
     if train.get(Decided):
-        on_holdout = holdout.of_classifier(learner.classes_, cut.holdout, held, asked)
-        beside = list(_beside(cut, held)) if asked.baseline and cut.holdout is not None else []
+        if cut.holdout is not None and held.too_open:
+            return Prepared([], [NotApplicable("P01/1", held.too_open)])
+        if cut.holdout is None and train.too_open:
+            return Prepared([], [NotApplicable("P10/1", train.too_open)])
+        on_holdout = holdout.of_classifier(learner.classes_, cut.holdout, held, asked, order)
+        beside = list(_beside(cut, held, order)) if asked.baseline and cut.holdout is not None else []
         return Prepared(
             list(_of_class(learner, cut.train, train, train.errors[1], asked)),
             [*on_holdout, *learner.holdout_statements(cut.holdout, asked), *beside],
         )
     if train.get(Density):
-        return Prepared([], list(holdout.of_density(cut.holdout, held, asked)))
+        return Prepared([], list(holdout.of_density(cut.holdout, held, asked, order)))
     if distances := train.get(Distances):
         return Prepared(
             list(by_radius(distances, cut.train, asked)) if asked.hypothesis_class_fixed else [],
-            list(of_distances(cut.holdout, held, asked)),
+            list(of_distances(cut.holdout, held, asked, order)),
         )
     if train.get(Predictions) is None and learner.card.task != "regress":
         return Prepared([], list(learner.holdout_statements(cut.holdout, asked)))
     training = [*by_norm(train, cut.train, asked), *learner.statements(cut.train)]
-    stated: list[Any] = list(holdout.of_regressor(cut.holdout, held, asked))
+    stated: list[Any] = list(holdout.of_regressor(cut.holdout, held, asked, order))
     if asked.baseline and any(not isinstance(one, NotApplicable) for one in stated):
-        median = partial(holdout.against_median, held.the(Predictions), cut.train, cut.holdout, float(asked.clip))
-        stated.append(Beside(median))
+        predicted, clip = held.the(Predictions), float(asked.clip)
+        stated.append(Beside(partial(holdout.against_median, predicted, cut.train, cut.holdout, clip, order)))
     return Prepared(training if asked.hypothesis_class_fixed else [], stated)
 
 
-def _beside(cut: Any, held: Gathered) -> Iterator[Beside]:
+def _beside(cut: Any, held: Gathered, order: BetOrder) -> Iterator[Beside]:
     """Yield the comparison with the class that most training rows have."""
     commonest = int(np.bincount(labels(cut.train)).argmax())
-    yield Beside(partial(holdout.against_baseline, held.the(Decided), cut.holdout, commonest))
+    yield Beside(holdout.against_baseline(held.the(Decided), cut.holdout, commonest, order))
 
 
-def _of_class(
-    learner: Any, train: Rows, found: Gathered, errors: int, asked: CertifyOptions
-) -> Iterator[Any]:
+def _of_class(learner: Any, train: Rows, found: Gathered, errors: int, asked: CertifyOptions) -> Iterator[Any]:
     if asked.hypothesis_class_fixed:
         yield from _by_class(learner.space(train), train, errors)
         yield from learner.statements(train)

@@ -10,6 +10,7 @@ import numpy as np
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.fingerprint import repeats, sequence_keys
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, CertifyOptions, Statement, Vacuous, claim
+from assay.guarantees.order import BetOrder
 from assay.hmm._base import ChainProblem, Parameters
 from assay.hmm._categorical import CategoricalHMM
 from assay.hmm._chain import Sequences, expect
@@ -301,16 +302,18 @@ def holdout(rows: Rows | None, asked: CertifyOptions, model: Any) -> Iterator[St
     elif why := _why_not(model, sequences):
         yield NotApplicable("P50/1", why)
     else:
-        yield partial(_betting, model, sequences, asked.clip)
+        yield partial(_betting, model, rows, asked.clip)
 
 
-def _betting(model: Any, sequences: Sequences, clip: Any, delta: str) -> Claim | NotApplicable:
+def _betting(model: Any, rows: Rows, clip: Any, delta: str) -> Claim | NotApplicable:
+    sequences = rows.sequences  # type: ignore[attr-defined]
     low, width = float(clip[0]), float(clip[1]) - float(clip[0])
     seen, lengths = _seen(model, sequences), np.diff(sequences.offsets)
     with np.errstate(invalid="ignore"):
         losses = (-seen.expected.logs + 8 * np.nan_to_num(seen.errors)) / lengths - low
     losses = np.clip(np.nan_to_num(losses, nan=width, posinf=width), 0.0, width)
-    bound = width * concentration.betting_upper(losses / width, float(delta))
+    order = BetOrder(rows, has_target=False).of_runs(lengths)
+    bound = width * concentration.betting_upper(losses[order] / width, float(delta))
     if bound >= width or not np.isfinite(seen.expected.logs).all():
         return Vacuous("P50/1", f"With {len(losses)} hold-out sequences the bound is the largest loss.", delta)
     told = sequence_keys(np.split(sequences.X, sequences.offsets[1:-1]))

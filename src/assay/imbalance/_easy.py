@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
 from assay.ensemble._combined import OfLearners, Task, fit_some, probability_link, vote_link
+from assay.ensemble._members import one_hot
 from assay.fitlog import FitLog
-from assay.imbalance._priors import prior_correction
-from assay.imbalance._sampling import UnderSampler
+from assay.imbalance._sampling import UnderSampler, prior_correction
 from assay.params import Choice, Count, check, refuse
 from assay.scan import thread_map
 from assay.theory.spaces import Unbounded
@@ -121,7 +121,7 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
 
     def _said(self, member: Any, X: Any) -> np.ndarray:
         if self.voting == "hard":
-            return np.eye(len(self.classes_))[np.asarray(member.predict(X), dtype=np.int64)]
+            return one_hot(np.asarray(member.predict(X), dtype=np.int64), len(self.classes_))
         if not hasattr(member, "predict_proba"):
             raise refuse(self, f'voting="soft" needs probabilities, which {type(member).__name__} does not have.')
         return np.asarray(member.predict_proba(X), dtype=np.float64)

@@ -96,6 +96,7 @@ class Weighing(ClassifierMixin, OfLearners):
             decided, codes = decided[held], codes[held]
         most = float(self.cost_.max())
         paid = np.where(decided < 0, self.cost_[codes].max(axis=1), self.cost_[codes, np.maximum(decided, 0)])
+        paid = np.where(codes < 0, most, paid)
         bound = most * kl_upper(min(1.0, paid.mean() / most * (1 + 1e-9)), -np.log(float(delta) / options) / len(paid))
         if bound * (1 + OUTWARD) >= most:
             return Vacuous(template, f"With {len(paid)} rows the bound is {most:g}, the largest cost.", delta)

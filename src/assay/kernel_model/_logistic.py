@@ -32,8 +32,7 @@ from assay.losses import log_loss
 from assay.params import Constraint, Count, Flag, Positive, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, dense
-from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
-from assay.svm._facts import (
+from assay.svm._claims import (
     GAP,
     MachineProblem,
     balanced,
@@ -43,8 +42,9 @@ from assay.svm._facts import (
     scores,
     share,
     why_no_gap,
+    why_not_fixed,
 )
-from assay.svm._statements import why_not_fixed
+from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
 
 _HALVINGS = 40
 

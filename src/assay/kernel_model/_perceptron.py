@@ -29,9 +29,8 @@ from assay.kernels import Kernel, Precomputed
 from assay.params import Constraint, Count, Flag, check
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, dense
+from assay.svm._claims import scores, update_statements
 from assay.svm._expansions import ExpansionClassifier, require_finite_values
-from assay.svm._facts import scores
-from assay.svm._statements import update_statements
 
 _KEPT = 50_000_000  # kernel values kept for rows that were corrected before
 

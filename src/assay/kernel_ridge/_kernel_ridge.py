@@ -28,11 +28,17 @@ from assay.guarantees.evidence import Evidence, Predictions
 from assay.optim.duality import outward
 from assay.params import check, refuse
 from assay.scan import Rows
-from assay.svm._base import KernelFunctions, dense
+from assay.svm._base import KernelFunctions, MoreKernels, dense
+from assay.svm._claims import (
+    GAP,
+    MachineProblem,
+    bounded_scores,
+    function_norm,
+    gap_claims,
+    kernel_magnitude,
+    why_no_gap,
+)
 from assay.svm._expansions import whole_gram
-from assay.svm._facts import GAP, MachineProblem, bounded_scores, gap_claims, kernel_magnitude, why_no_gap
-from assay.svm._more_kernels import MoreKernels
-from assay.svm._rkhs_norm import function_norm
 
 _MOST_LEFT_OUT = 1000  # rows
 

@@ -20,11 +20,15 @@ from assay.kernels._algebra import (
     Sigmoid,
     Sum,
 )
-from assay.kernels._choice import choose_kernel, median_gamma, named_kernel
-from assay.kernels._histogram import HistogramIntersection
-from assay.kernels._plain import from_plain
-from assay.kernels._psd import Definiteness, IndefiniteKernelWarning, definiteness, embedding, find_counterexample
-from assay.kernels._rkhs import Expansion
+from assay.kernels._named import HistogramIntersection, choose_kernel, from_plain, median_gamma, named_kernel
+from assay.kernels._psd import (
+    Definiteness,
+    Expansion,
+    IndefiniteKernelWarning,
+    definiteness,
+    embedding,
+    find_counterexample,
+)
 
 __all__ = [
     "Definiteness",

@@ -62,7 +62,7 @@ class Kernel:
         >>> (2 * Gaussian(0.5)).plain()
         ['Scaled', [['Gaussian', [0.5]], 2.0]]
         """
-        from assay.kernels._plain import to_plain
+        from assay.kernels._named import to_plain
 
         return to_plain(self)
 

@@ -48,8 +48,14 @@ def gaussian_single(tile: np.ndarray, left: np.ndarray, right: np.ndarray) -> No
 
 
 _LOG2E_D, _ROUND_D = 1.4426950408889634, 6755399441055744.0  # 1.5 * 2^52
+
+
 _LN2_HIGH_D, _LN2_LOW_D = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+
+
 _LEAST_D = -708.0
+
+
 _TAYLOR = tuple(1.0 / math.factorial(k) for k in range(13, 1, -1))
 
 
@@ -125,3 +131,15 @@ def only_zero_or_one(X: np.ndarray) -> bool:
             if X[i, j] != 0.0 and X[i, j] != 1.0:
                 return False
     return True
+
+
+@compiled(reduction=True)
+def intersections(X: np.ndarray, Z: np.ndarray, out: np.ndarray) -> None:
+    """Set out[i, j] to the sum of the smaller entries of row i of X and row j of Z."""
+    for i in range(X.shape[0]):
+        for j in range(Z.shape[0]):
+            total = 0.0
+            for k in range(X.shape[1]):
+                a, b = X[i, k], Z[j, k]
+                total += a if a < b else b
+            out[i, j] = total

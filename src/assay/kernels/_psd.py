@@ -2,6 +2,9 @@
 
 A symmetric function is a kernel iff its Gram matrix is positive semidefinite on every finite set of points; one
 matrix that passes proves nothing about the function, one that fails refutes it.
+
+`Expansion` is a function of the reproducing kernel Hilbert space, a sum of kernel sections; `expand` evaluates such
+sums at many rows, in double precision.
 """
 
 from typing import NamedTuple
@@ -9,8 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.kernels._algebra import Kernel, Precomputed
+from assay.scan import thread_map
 
 _SAMPLE = 500  # rows whose Gram matrix is tested
+_CELLS = 2_000_000  # kernel values that a thread holds at a time
 
 
 class IndefiniteKernelWarning(UserWarning):
@@ -85,3 +90,51 @@ def find_counterexample(
         if not definiteness(kernel(points)).psd:
             return points
     return None
+
+
+class Expansion:
+    """h = sum_i alpha_i kappa(., x_i), with |h|^2 = alpha' K alpha.
+
+    >>> from assay.kernels import Gaussian
+    >>> h = Expansion(Gaussian(0.5), np.array([[0.0], [1.0]]), np.array([1.0, -1.0]))
+    >>> section = Expansion(Gaussian(0.5), np.array([[0.3]]), np.array([1.0]))
+    >>> bool(np.isclose(h.inner(section), h(np.array([[0.3]]))[0]))
+    True
+    """
+
+    def __init__(self, kernel: Kernel, points: np.ndarray, alpha: np.ndarray) -> None:
+        self.kernel, self.points = kernel, np.asarray(points, dtype=np.float64)
+        self.alpha = np.asarray(alpha, dtype=np.float64)
+        if self.alpha.shape != (len(self.points),):
+            raise ValueError(f"Expansion: alpha must have {len(self.points)} entries; got shape {self.alpha.shape}.")
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Return h(x) for each row."""
+        return self.kernel(X, self.points) @ self.alpha
+
+    def inner(self, other: "Expansion") -> float:
+        """Return <self, other>; both must have the same kernel."""
+        if self.kernel != other.kernel:
+            raise ValueError("Expansion: the inner product needs two functions of the same kernel.")
+        return float(self.alpha @ self.kernel(self.points, other.points) @ other.alpha)
+
+    @property
+    def norm(self) -> float:
+        return float(np.sqrt(max(self.inner(self), 0.0)))
+
+
+def expand(
+    kernel: Kernel, vectors: np.ndarray, coef: np.ndarray, X: np.ndarray, n_jobs: int | None = None
+) -> np.ndarray:
+    """Return sum_j coef_kj kappa(vector_j, x_i), (n, k); of a precomputed kernel X holds the values.
+
+    >>> from assay.kernels import Linear
+    >>> expand(Linear(), np.array([[1.0], [2.0]]), np.array([[3.0, 1.0]]), np.array([[10.0]]))
+    array([[50.]])
+    """
+    if isinstance(kernel, Precomputed):
+        return X @ coef.T
+    step = max(1, _CELLS // max(1, len(vectors)))
+    starts = range(0, len(X), step)
+    parts = thread_map(lambda at: kernel.block(X[at : at + step], vectors) @ coef.T, starts, n_jobs=n_jobs)
+    return np.concatenate([np.empty((0, len(coef))), *parts])

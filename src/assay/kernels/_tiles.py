@@ -177,3 +177,39 @@ def _prepared(kernel: Kernel, vectors: np.ndarray, X: np.ndarray) -> tuple[np.nd
     centre, scale = vectors.mean(axis=0), np.sqrt(2.0 * kernel.gamma)
     A, B = (X - centre) * scale, (vectors - centre) * scale
     return A, B, 0.5 * np.einsum("ij,ij->i", A, A), 0.5 * np.einsum("ij,ij->i", B, B)
+
+
+class SingleExpansion:
+    """Sums of Gaussian kernel values in single precision, and how far each is from the exact one, at most."""
+
+    def __init__(self, kernel: Gaussian, vectors: np.ndarray, coef: np.ndarray) -> None:
+        self.centre, self.scale = vectors.mean(axis=0), np.sqrt(2.0 * kernel.gamma)
+        self.B = ((vectors - self.centre) * self.scale).astype(np.float32)
+        self.half = 0.5 * np.einsum("ij,ij->i", self.B, self.B, dtype=np.float64)
+        self.weights = np.concatenate([coef, np.abs(coef)]).astype(np.float32).T
+        self.longest = float(np.sqrt(2 * self.half.max(initial=0.0)))
+
+    def __call__(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return values and errors, (n, k).
+
+        With |a|, |b| the lengths of a moved row and vector, an exponent is off by at most (d + 16) u (|a| + |b|)^2, u
+        the unit of single precision; a sum over a strip by its length times u, relative to the sum of magnitudes.
+        """
+        from assay.kernels._loops import gaussian_single
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            A = ((X - self.centre) * self.scale).astype(np.float32)
+            half = 0.5 * np.einsum("ij,ij->i", A, A, dtype=np.float64)
+            total = np.zeros((len(X), self.weights.shape[1]))
+            left, right = half.astype(np.float32), self.half.astype(np.float32)
+            for at in range(0, len(self.B), _STRIP):
+                some = slice(at, at + _STRIP)
+                for first in range(0, len(X), _STRIP):
+                    here = slice(first, first + _STRIP)
+                    tile = A[here] @ self.B[some].T
+                    gaussian_single(tile, left[here], right[some])
+                    total[here] += tile @ self.weights[some]
+            off = (X.shape[1] + 16) * 2.0**-24 * (np.sqrt(2 * half) + self.longest) ** 2
+            slack = np.where(off < 0.1, 1.2 * off + (_STRIP + 32) * 2.0**-24, np.inf)
+            k = total.shape[1] // 2
+            return total[:, :k], 1.1 * slack[:, None] * total[:, k:] + 1e-30 * np.abs(self.weights[:, k:]).sum(axis=0)

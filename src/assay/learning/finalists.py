@@ -8,7 +8,7 @@ a single model fixed in advance would have had.
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,6 +55,14 @@ def shares(delta: Decimal, count: int) -> list[Decimal]:
     return [DOWN.multiply(delta, FIRST), *[rest] * (count - 1)]
 
 
+class Finalist(NamedTuple):
+    """A candidate that was certified on the hold-out rows, its model, and its certificate at its share of delta."""
+
+    candidate: Candidate
+    model: Any
+    certificate: Certificate
+
+
 class Final:
     """Fits and certifies finalists, and keeps what came of each."""
 
@@ -65,6 +73,7 @@ class Final:
         self.problem, self.search, self.pool, self.budget, self.tell = problem, search, pool, budget, tell
         self.delta, self.clip = delta, clip
         self.results: dict[int, dict[str, Any]] = {}
+        self.tried: list[Candidate] = []  # by rank
 
     def run(self) -> tuple[Candidate, dict[str, Any]]:
         """Return the chosen candidate, its model and certificate; if all finalists fail, the next ones are tried, and
@@ -82,6 +91,7 @@ class Final:
                 shares(left, len(chosen)) if not spare else shares(DOWN.multiply(left, Decimal("0.99")), len(chosen))
             )
             left -= sum(parts)
+            self.tried += chosen
             self._certify(chosen, parts)
             best = [one for one in chosen if id(one) in self.results]
             if best:
@@ -90,6 +100,12 @@ class Final:
             if not chosen:
                 reasons = "; ".join(f"{one.name}: {one.note}" for one in self.search.all if one.note)
                 raise ValueError(f"no learner could be fitted and certified ({reasons}).")
+
+    @property
+    def certified(self) -> tuple[Finalist, ...]:
+        """All that were certified, as cross-validation ranks them."""
+        done = [(one, self.results[id(one)]) for one in self.tried if id(one) in self.results]
+        return tuple(Finalist(one, result["model"], result["certificate"]) for one, result in done)
 
     def _in_time(self, chosen: list[Candidate]) -> list[Candidate]:
         """Return the first finalist, and the others if there is time for all; who said stop waits for one alone."""
@@ -108,16 +124,19 @@ class Final:
     def _certify(self, chosen: list[Candidate], parts: list[Decimal]) -> None:
         template = "P01/1" if self.problem.task == "classify" else "P05/1"
         template = template if self.problem.group is None else "P66/1"
-        groups = None if self.problem.group is None else self.problem.group[self.problem.held]
+        name = self.problem.group_name
+        groups = self.problem.raw.text(name)[self.problem.held] if name else None
         work = []
         for place, one in enumerate(chosen):
             entries = tuple((template, str(part)) for i, part in enumerate(parts) if i != place)
             one.share = float(parts[place] / self.delta)
             encoding = self.problem.view(one.kind, one.plain)[0]
-            asked = options_for(self.search.metric, self.clip, groups)
+            asked = options_for(self.search.metric, self.clip, groups, name)
             others = Others(self.delta, entries)
             assert one.recipe is not None
-            work.append(Certify(one.recipe, self.problem.whole(), encoding, parts[place], others, asked))
+            whole, task = self.problem.whole(), self.problem.task
+            drawn = (self.problem.seed, None) if self.problem.time is None else (None, self.problem.newest_by)
+            work.append(Certify(one.recipe, whole, encoding, parts[place], others, asked, task, *drawn))
 
         def done(place: int, answer: Answer) -> None:
             self._take(chosen[place], answer)
@@ -143,8 +162,8 @@ class Final:
             result, problem = answer.result, self.problem
             one.status, one.seconds = "finalist", result["seconds"]
             one.note = " ".join(dict.fromkeys(text for text in (one.note, answer.note) if text))
-            one.training_error = problem.mean_error(problem.train, result["train"])
-            one.holdout_error = problem.mean_error(problem.held, result["held"])
+            one.training_error = problem.mean_error(problem.y, result["train"])
+            one.holdout_error = problem.mean_error(problem.held_targets(), result["held"])
             one.bound = certified(result["certificate"], problem.task)
             self.results[id(one)] = result
         self.tell(Finished(one))

@@ -19,7 +19,7 @@ from assay.learning.finalists import certified
 from assay.learning.jobs import Answer, Certify, Recipe
 from assay.learning.metrics import Metric
 from assay.learning.model import checked_input
-from assay.learning.problem import Problem, of_use
+from assay.learning.problem import Problem, default_clip, informative_columns, training_target
 from assay.learning.search import Candidate, options_for
 from assay.learning.split import hold_out
 from assay.learning.workers import Pool
@@ -33,32 +33,41 @@ _MOST = 10_000  # rows that are fitted
 def begin(
     problem: Problem, metric: Metric, pool: Pool, tell: Callable[[Event], None], delta: Decimal, clip: float | None
 ) -> None:
-    """Have the first answer made beside everything else; it is told when it is there, or never if it fails."""
+    """Have the first answer made beside everything else; it is told when it is there, or never if it fails.
+
+    Errors of numbers count up to `clip` or, if that is not given, what the rows that are fitted say.
+    """
     fit, judge = _parts(problem)
-    rows = np.sort(np.concatenate([fit, judge]))
-    known = problem.task == "regress" or np.isin(problem.y[judge], problem.y[fit]).all()
-    if len(fit) < 20 or not known:
+    if len(fit) < 20:
         return
-    kind = find(KINDS[problem.task])
-    try:
-        features = of_use(problem.features, fit)  # nothing of the others has a say in the model
-        encoding = Encoding.fit(features.take(fit), checked_input(kind))
+    kind, target = find(KINDS[problem.task]), problem.target
+    try:  # everything is typed by the rows that are fitted: the others have no say in the model
+        rows = problem.raw.take(fit).without(target.name, *problem.apart)
+        encoding = Encoding.fit(informative_columns(rows.typed()), checked_input(kind))
+        target = training_target(problem.raw, fit, target.name).type
     except ValueError:  # these rows have nothing to learn from; all training rows may
         return
-    held = np.searchsorted(rows, judge)
+    if (target.kind, target.written) != (problem.target.kind, problem.target.written):
+        return
     path = problem.folder / "first.pickle"
-    whole = (problem.table.take(rows), problem.target.type, problem.y[rows], held)
-    path.write_bytes(pickle.dumps(whole, protocol=5))
-    groups = None if problem.group is None else problem.group[judge]
+    both = np.sort(np.concatenate([fit, judge]))
+    places = (np.searchsorted(both, part) for part in (fit, judge))
+    path.write_bytes(pickle.dumps((problem.raw.take(both), target, *places), protocol=5))
+    if problem.task == "regress" and clip is None:
+        clip = default_clip(problem.y[np.searchsorted(problem.train, fit)])
+    groups = problem.raw.text(problem.group_name)[judge] if problem.group_name else None
     recipe = Recipe(KINDS[problem.task], seed=problem.seed)
-    job = Certify(recipe, str(path), encoding, delta, Others(delta, ()), options_for(metric, clip, groups))
+    asked = options_for(metric, clip, groups, problem.group_name)
+    job = Certify(recipe, str(path), encoding, delta, Others(delta, ()), asked, problem.task)
 
     def done(answer: Answer) -> None:
         if answer.result is not None:
             bound = certified(answer.result["certificate"], problem.task)
             row = Candidate(kind.__name__, status="first", bound=bound, seconds=answer.result["seconds"])
-            row.holdout_error = problem.mean_error(judge, answer.result["held"])
+            judged = problem.y[np.searchsorted(problem.train, judge)]
+            row.holdout_error = problem.mean_error(judged, answer.result["held"])
             row.note = f"a first answer: fitted to {len(fit)} of the training rows, certified on {len(judge)} others."
+            row.note += "" if clip is None else f" Errors count up to {clip:.4g}."
             if bound is not None:
                 tell(First(row))
 
@@ -68,7 +77,7 @@ def begin(
 def _parts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Return training rows to fit and others to certify on."""
     train = problem.train
-    marks = [None if mark is None else mark[train] for mark in (problem.group, problem.time)]
+    marks = None if problem.group is None else problem.group[train], problem.time
     try:
         held = hold_out(len(train), SHARE, problem.seed, *marks)
     except ValueError:  # too few rows, or groups

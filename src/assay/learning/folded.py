@@ -1,10 +1,13 @@
-"""The models of the folds of a table as one learner: they vote, or their mean is taken.
+"""The models of the folds of a table as one: they vote, or their mean is taken.
 
-It reads raw rows (`data.encoding`), since each member has an encoding of its own, which the rows of its fold had no
-part in. See `checker.families.folded` for what is proved of it.
+Each member has columns, levels and an encoding of its own, which the rows of its fold had no part in. So each reads the
+table by itself, and the rows of the whole are the members' raw rows (`data.encoding`) side by side. See
+`checker.families.folded` for what is proved of it.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +15,14 @@ from sklearn.utils.metaestimators import available_if
 
 from assay.card import Card
 from assay.checker.family import read_model
+from assay.checker.tables import Used
+from assay.claims.claim import Certificate
 from assay.claims.model import StoredModel
-from assay.data import Encoding, Schema
-from assay.data.encoding import Kept, Words
+from assay.data import ColumnType, Encoding, RawTable, Schema, Table, raw_table
+from assay.data.columns import LARGEST
+from assay.guarantees.draws import fold_of_rows
+from assay.learning.fold_sizes import FoldSizes, of_folds
+from assay.learning.memory import Memory, Sizes, class_scores, remember, sizes_of
 from assay.learning.model import TableModel
 from assay.theory.spaces import Unbounded
 
@@ -22,70 +30,47 @@ _SPACE = Unbounded("votes and means of models of several folds")
 _HOW = "the study's own search inside the rows outside each fold"
 
 
-def raw_encoding(members: Sequence[TableModel], schema: Schema) -> Encoding:
-    """Return the encoding that hands over every column as it is, and each word that a member looks for."""
-    words: dict[str, list[str]] = {}
-    for one in members:
-        for part in one.encoding.parts:
-            if isinstance(part, Words):
-                words[part.type.name] = sorted({*words.get(part.type.name, ()), *part.words})
-    read = {column.name for one in members for column in one.columns}
-    used = [column for column in schema if column.name in read]
-    return Encoding([Words(one, tuple(words[one.name])) if one.name in words else Kept(one) for one in used])
-
-
 class _Folded:
-    """Fitted models of a table's folds, and the columns of the raw rows that they take theirs from."""
+    """Fitted models of a table's folds; they read raw rows of their own, which stand side by side."""
 
     family: ClassVar[str]
     card: ClassVar[Card]
 
-    def __init__(self, members: Sequence[TableModel], columns: Sequence[str], words: Sequence[tuple[str, str]]) -> None:
-        self.members, self.columns, self.words = list(members), list(columns), list(words)
-        place: dict[Any, int] = {name: i for i, name in enumerate([*self.columns, *self.words])}
-        self._places = [np.array([place[name] for name in _raw_names(one.encoding)], dtype=np.intp) for one in members]
+    def __init__(self, members: Sequence[TableModel]) -> None:
+        self.members = list(members)
+        ends = np.cumsum([0, *(one.encoding.raw_width for one in members)]).tolist()
+        self._spans = [slice(start, stop) for start, stop in pairwise(ends)]
 
     @property
     def n_features_in_(self) -> int:
-        return len(self.columns) + len(self.words)
+        return self._spans[-1].stop
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return of which learners it is made."""
         return {"members": [type(one.learner).__name__ for one in self.members]}
 
     def encoded(self, k: int, X: np.ndarray) -> np.ndarray:
-        """Return raw rows as member k encodes them."""
-        return self.members[k].encoding.apply_raw(np.ascontiguousarray(np.asarray(X)[:, self._places[k]]))
+        """Return the rows as member k encodes them."""
+        return self.members[k].encoding.apply_raw(np.ascontiguousarray(np.asarray(X)[:, self._spans[k]]))
 
     def answers(self, method: str, X: np.ndarray) -> list[np.ndarray]:
-        """Return what each member's learner answers."""
+        """Return what each member's learner predicts."""
         return [getattr(one.learner, method)(self.encoded(k, X)) for k, one in enumerate(self.members)]
 
     def stored(self) -> StoredModel:
         """Return the models as plain data."""
-        parameters = {"columns": self.columns, "words": [list(one) for one in self.words]}
         members = tuple(one.stored() for one in self.members)
-        return StoredModel(f"learning.{type(self).__name__}", self.family, parameters, self._arrays(), members)
+        return StoredModel(f"learning.{type(self).__name__}", self.family, {}, self._arrays(), members)
 
     def _arrays(self) -> dict[str, np.ndarray]:
         raise NotImplementedError
 
+    def table(self, target: ColumnType, memory: "Memory | None") -> "FoldedTable":
+        """Return the model of tables that the members make."""
+        return FoldedTable(target, self, memory)  # type: ignore[arg-type]
+
     def __sklearn_tags__(self) -> Any:
         return self.members[0].learner.__sklearn_tags__()
-
-
-def _raw_names(encoding: Encoding) -> list[Any]:
-    return [
-        name
-        for part in encoding.parts
-        for name in ([(part.type.name, word) for word in part.words] if isinstance(part, Words) else [part.type.name])
-    ]
-
-
-def names_of(encoding: Encoding) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the columns that an encoding of raw rows hands over, and the words that follow."""
-    names = _raw_names(encoding)
-    return [one for one in names if isinstance(one, str)], [one for one in names if not isinstance(one, str)]
 
 
 def _all_tell(name: str) -> Any:
@@ -103,11 +88,8 @@ class FoldVote(_Folded):
         mission=(), model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
     )  # fmt: skip
 
-    def __init__(
-        self, members: Sequence[TableModel], columns: Sequence[str], words: Sequence[tuple[str, str]],
-        classes: np.ndarray,
-    ) -> None:  # fmt: skip
-        super().__init__(members, columns, words)
+    def __init__(self, members: Sequence[TableModel], classes: np.ndarray) -> None:
+        super().__init__(members)
         self.classes_ = classes
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -117,8 +99,7 @@ class FoldVote(_Folded):
     def restore(cls, stored: StoredModel, members: Sequence[Any], build: Any) -> "FoldVote":
         """Return the models that `stored` describes, after the checker has read them."""
         read_model(stored, any_size=True)
-        words = [(name, word) for name, word in stored.parameters["words"]]
-        return cls(members, stored.parameters["columns"], words, stored.arrays["classes_"])
+        return cls(members, stored.arrays["classes_"])
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class with most votes."""
@@ -147,11 +128,8 @@ class FoldMean(_Folded):
         mission=(), model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
     )  # fmt: skip
 
-    def __init__(
-        self, members: Sequence[TableModel], columns: Sequence[str], words: Sequence[tuple[str, str]],
-        range_: np.ndarray,
-    ) -> None:  # fmt: skip
-        super().__init__(members, columns, words)
+    def __init__(self, members: Sequence[TableModel], range_: np.ndarray) -> None:
+        super().__init__(members)
         self.range_ = range_
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -161,9 +139,109 @@ class FoldMean(_Folded):
     def restore(cls, stored: StoredModel, members: Sequence[Any], build: Any) -> "FoldMean":
         """Return the models that `stored` describes, after the checker has read them."""
         read_model(stored, any_size=True)
-        words = [(name, word) for name, word in stored.parameters["words"]]
-        return cls(members, stored.parameters["columns"], words, stored.arrays["range_"])
+        return cls(members, stored.arrays["range_"])
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the mean of the predictions."""
         return np.mean([np.clip(one, *self.range_) for one in self.answers("predict", X)], axis=0)
+
+
+class FoldedTable(TableModel):
+    """The vote or mean of models of folds, which reads tables as its members do."""
+
+    learner: Any
+
+    def __init__(self, target: ColumnType, learner: FoldVote | FoldMean, memory: Memory | None = None) -> None:
+        super().__init__(target, Encoding([]), learner, memory)
+
+    @property
+    def members(self) -> list[TableModel]:
+        return self.learner.members
+
+    @property
+    def columns(self) -> Schema:
+        """The columns that a member reads, as the first that reads them does."""
+        found = {column.name: column for one in reversed(self.members) for column in one.columns}
+        return tuple(found.values())
+
+    def read(self, source: Any, *, lenient: bool = False) -> Table:
+        """Return the columns as members read them; `unknown` are levels that one of them does not know."""
+        rows = raw_table(source)
+        tables = [one.read(rows, lenient=lenient) for one in self.members]
+        known = {name: column for table in reversed(tables) for name, column in table.columns.items()}
+        unknown = {name: values for table in tables for name, values in table.unknown.items()}
+        return Table((known[column.name] for column in self.columns), n_rows=rows.n_rows, unknown=unknown)
+
+    def raw(self, source: Any) -> np.ndarray:
+        """Return the raw rows of the members side by side."""
+        rows = raw_table(source)
+        return np.hstack([one.raw(rows) for one in self.members])
+
+    def encode(self, source: Any, *, lenient: bool = False) -> tuple[np.ndarray, dict[str, list[str]]]:
+        """Return the raw rows, which the members encode, and the levels that one of them does not know."""
+        rows = raw_table(source)
+        return self.raw(rows), self.read(rows, lenient=lenient).unknown
+
+    def _used(self, source: RawTable) -> Used:
+        raw = self.raw(source)
+        return Used(raw, self.learner.predict(raw))
+
+    marginal = True
+
+    def recall(self, source: RawTable, held: Any = None, compared: int = 1, seed: int | None = None) -> Memory:
+        """Return what is remembered of rows: their columns, and the sizes of the predictions on each fold, by the model
+        that did not see it; the folds are those of the seed, which is the remembered one if none is given."""
+        if seed is None and self.memory is not None and self.memory.folds is not None:
+            seed = self.memory.folds.seed
+        found = None if seed is None else self._sizes(source, seed)
+        sizes = None if seed is None or found is None else of_folds(seed, [one.values for one in found])
+        table = self.read(source, lenient=True)
+        known = (column.in_range() for column in table.columns.values())
+        return replace(remember(np.empty(0), 1, Table(known, n_rows=table.n_rows)), folds=sizes)
+
+    def _sizes(self, source: RawTable, seed: int) -> list[Sizes] | None:
+        """Return the sizes of the rows of each fold; None if a model tells neither numbers nor scores."""
+        X, y, count = self.raw(source), self.labels(source), len(self.members)
+        fold, found = fold_of_rows(len(y), count, seed), []
+        for k, one in enumerate(self.members):
+            size = sizes_of(one.learner, self.learner.encoded(k, X[fold == k]), y[fold == k])
+            if size is None or not len(size.values) or not (size.values <= LARGEST).all():
+                return None
+            found.append(size)
+        return found
+
+    def sets(self, X: np.ndarray, coverage: float, delta: float) -> np.ndarray:
+        """Return the prediction sets: they hold the class of a new row with a chance of `coverage`, over the rows of
+        the table and the new one; `delta` has no part in it."""
+        kept = self._kept(coverage, "classify")
+        gaps = []
+        for k, one in enumerate(self.members):
+            scores = class_scores(one.learner, self.learner.encoded(k, X))
+            assert scores is not None
+            gap = np.full((len(X), len(self.classes_)), LARGEST)
+            gap[:, np.searchsorted(self.classes_, one.classes_)] = scores.max(axis=1, keepdims=True) - scores
+            gaps.append(gap)
+        return kept.sets(gaps, coverage)
+
+    def intervals(self, X: np.ndarray, coverage: float, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of intervals: they hold a new row's number with a chance of `coverage`, as the sets do."""
+        return self._kept(coverage, "regress").intervals(self.learner.answers("predict", X), coverage)
+
+    def _kept(self, coverage: float, task: str) -> FoldSizes:
+        folds = self._promised(coverage, task).folds
+        if folds is None:
+            raise ValueError("the model remembers no sizes of its folds, which sets and intervals are made of.")
+        return folds
+
+    def _memory_is_honest(self, source: RawTable, certificate: Certificate) -> bool:
+        """Tell whether the rows give the memory again, by the folds that the claims are about."""
+        if self.memory is None or self.memory.folds is None:
+            return super()._memory_is_honest(source, certificate)
+        seeds = {claim.params["seed"] for claim in certificate.claims if "folds" in claim.params}
+        sizes = self._sizes(self.certified_rows(source, certificate), self.memory.folds.seed)
+        return (
+            seeds == {self.memory.folds.seed}
+            and sizes is not None
+            and self.memory.folds.agree(sizes)
+            and super()._memory_is_honest(source, certificate)
+        )

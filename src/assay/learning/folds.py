@@ -17,17 +17,18 @@ import numpy as np
 from assay import scan
 from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.claims.model import StoredModel
+from assay.guarantees.draws import fold_of_rows
 from assay.guarantees.evidence import Decided, Gathered, Predictions
 from assay.guarantees.fingerprint import data_reference, model_reference
 from assay.guarantees.ledger import DOWN, OUTWARD, Vacuous, claim
+from assay.guarantees.order import BetOrder
 from assay.learning import baseline
 from assay.learning.events import Event, Finished, Note, Started
-from assay.learning.folded import FoldMean, FoldVote, names_of, raw_encoding
+from assay.learning.folded import FoldedTable, FoldMean, FoldVote
 from assay.learning.jobs import Answer, Fit
-from assay.learning.memory import remember
 from assay.learning.metrics import Metric, chosen_metric
 from assay.learning.model import TableModel
-from assay.learning.problem import Problem, copied, of_use
+from assay.learning.problem import Problem, copied, fold_problem
 from assay.learning.search import Budget, Candidate, Search
 from assay.learning.workers import Pool
 from assay.model_selection._folds import mean_of_folds
@@ -36,15 +37,6 @@ from assay.theory import concentration
 _FIRST = 2  # learners that are tried for the folds that are left when somebody says stop
 _ROW, _BYTE = 1e-5, 5e-9  # seconds that it takes to seal a row of the table, and a byte of the models
 _BESIDE = Decimal("0.1")  # of delta, for the comparison with the baseline
-
-
-def drawn(n: int, folds: int, seed: int) -> np.ndarray:
-    """Return the fold of each of n rows, drawn without looking at them."""
-    if not 2 <= folds <= n // 2:
-        raise ValueError(f"{folds} folds of {n} rows: there must be at least 2, and 2 rows for each.")
-    found = np.empty(n, dtype=np.int64)
-    found[np.random.default_rng([3, seed]).permutation(n)] = np.arange(n) % folds
-    return found
 
 
 @dataclass
@@ -72,14 +64,13 @@ class Folds:
         self.problem, self.metric, self.pool, self.budget, self.tell, self.search = (
             problem, metric, pool, budget, tell, search,
         )  # fmt: skip
-        self.fold = drawn(len(problem.y), folds, problem.seed)
+        self.fold = fold_of_rows(len(problem.y), folds, problem.seed)
         self.models: list[FoldModel] = []
         self.candidates: list[Candidate] = []
 
     def run(self) -> None:
         """Fill `models`. Who says stop gets the first learners alone for the folds that are left."""
         count = int(self.fold.max()) + 1
-        self._tell_copies()
         for k in range(count):
             self.tell(Note(f"Fold {k + 1} of {count}: a model is chosen and fitted without it.", passing=True))
             part = self._problem(k)
@@ -94,8 +85,9 @@ class Folds:
             self.models.append(self._fitted(k, part, found))
             self.candidates += found.all
 
-    def _tell_copies(self) -> None:
-        copies = int(copied(self.problem.features, self.fold).sum())
+    def tell_copies(self, model: TableModel) -> None:
+        """Say how many rows look like rows of other folds, if they are many."""
+        copies = int(copied(model.raw(self.problem.raw), self.fold).sum())
         if copies > max(1, len(self.fold) // 100):
             note = (
                 f"{copies} of {len(self.fold)} rows have the same columns as a row of another fold; if they are copies "
@@ -120,16 +112,9 @@ class Folds:
         return _ROW * len(self.fold) + _BYTE * size * count
 
     def _problem(self, k: int) -> Problem:
-        whole, held = self.problem, np.flatnonzero(self.fold == k)
-        train = np.flatnonzero(self.fold != k)
-        if whole.task == "classify" and len(np.unique(whole.y[train])) < 2:
-            raise ValueError(f"the rows outside fold {k + 1} have one class only; learning needs two.")
-        folder = Path(whole.folder) / f"fold{k}"
+        folder = Path(self.problem.folder) / f"fold{k}"
         folder.mkdir()
-        features = of_use(whole.features, train)
-        return Problem(
-            whole.table, whole.target, features, whole.task, whole.y, held, whole.seed, folder, is_fold=True
-        )  # fmt: skip
+        return fold_problem(self.problem, np.flatnonzero(self.fold == k), folder)
 
     def _metric(self, part: Problem) -> Metric:
         """Return the metric that the rows outside the fold give: a cost matrix of their classes, F1 of their rarer."""
@@ -141,33 +126,34 @@ class Folds:
     def _fitted(self, k: int, part: Problem, found: Search) -> FoldModel:
         """Return the best candidate of a fold, fitted to all rows outside it; the next one if that fails."""
         made: list[TableModel] = []
-        own = part.y[part.train]
 
         def done(_: int, answer: Answer) -> None:
             if answer.result is None:
                 one.status, one.note = "left out", answer.note
             else:
-                made.append(TableModel(part.target.type, encoding, answer.result["learner"]))
+                made.append(TableModel(part.target, encoding, answer.result["learner"]))
                 one.seconds = answer.result["seconds"]
 
         for one in found.finishable():
             assert one.recipe is not None
             encoding, view = part.view(one.kind, one.plain)
             self.tell(Started(one.name, one.settings, "final"))
-            self.pool.run([Fit(one.recipe, view, own, encoding.nominal())], done, lambda place: None)
+            self.pool.run([Fit(one.recipe, view, part.y, encoding.nominal())], done, lambda place: None)
             if made:
                 break
         else:
             reasons = "; ".join(f"{one.name}: {one.note}" for one in found.all) or "nothing was fitted in time"
             raise ValueError(f"no learner could be fitted without fold {k + 1} ({reasons}).")
         one.status, one.name = "finalist", f"Fold {k + 1}: {one.name}"
-        one.holdout_error = part.mean_error(part.held, made[0].predict(part.table.take(part.held)))
+        told = made[0].learner.predict(made[0].encode(part.raw.take(part.held), lenient=True)[0])
+        one.holdout_error = part.mean_error(part.held_targets(), told)
         self.tell(Finished(one))
-        return FoldModel(one, made[0], part.held, baseline.constant(own, part.task), self._answers(made[0], part.held))
+        constant = baseline.constant(part.y, part.task)
+        return FoldModel(one, made[0], part.held, constant, self._answers(made[0], part.held))
 
     def _answers(self, model: TableModel, held: np.ndarray) -> Any:
         """Return what is certified of a model's answers to the rows of its fold; see `FoldModel`."""
-        problem, X = self.problem, model.encode(self.problem.table.take(held))[0]
+        problem, X = self.problem, model.encode(self.problem.raw.take(held), lenient=True)[0]
         if problem.task == "classify":
             rows = scan.rows(X, np.zeros(len(held), dtype=np.int64))
             found = Gathered(model.learner.evidence(rows)).the(Decided).positions(rows)
@@ -182,28 +168,28 @@ class Folds:
     def joined(self) -> TableModel:
         """Return the vote or the mean of the models, which reads tables."""
         problem, members = self.problem, [one.model for one in self.models]
-        encoding = raw_encoding(members, problem.features.schema)
-        columns, words = names_of(encoding)
         learner: Any
         if problem.task == "classify":
-            learner = FoldVote(members, columns, words, np.unique(problem.y))
+            learner = FoldVote(members, np.unique(problem.y))
         else:
             low, high = ranges(problem.y, self.fold)
             if not low.max() < high.min():
                 raise ValueError("the targets outside the folds hardly differ: there is nothing to learn.")
-            learner = FoldMean(members, columns, words, np.array([low.max(), high.min()]))
-        memory = remember(np.empty(0), 1, encoding.fitting(problem.features)[0])
-        return TableModel(problem.target.type, encoding, learner, memory)
+            learner = FoldMean(members, np.array([low.max(), high.min()]))
+        model = FoldedTable(problem.target, learner)
+        unproved = any(one.answers is None for one in self.models)  # no claim would say which the folds were
+        model.memory = model.recall(problem.raw, seed=None if unproved else problem.seed)
+        return model
 
     def certify(self, model: TableModel, delta: Decimal) -> Certificate:
         """Return the certificate: the mean loss of the models, and how it differs from the baselines'."""
         problem = self.problem
         classes = np.unique(problem.y) if problem.task == "classify" else None
-        rows = model.rows(model.encoding.raw(problem.table)[0], problem.y)
+        rows = model.rows(model.raw(problem.raw), problem.y)
         shares = [str(DOWN.multiply(delta, part)) for part in (1 - _BESIDE, _BESIDE)]
         make = self._of_classes if problem.task == "classify" else self._of_numbers
         stated: list[Any] = [Claim("D01/1", float(len(problem.y)), "lower", {"set": "train"}, ("train",))]
-        stated += make(*shares)
+        stated += make(rows, *shares)
         return Certificate(
             claims=tuple(one for one in stated if isinstance(one, Claim)),
             model=model_reference(model),
@@ -216,28 +202,27 @@ class Folds:
 
     # Claims
 
-    def _of_classes(self, delta: str, beside: str) -> Iterator[Any]:
+    def _of_classes(self, rows: scan.Rows, delta: str, beside: str) -> Iterator[Any]:
         """Yield the mean error rate, and the paired difference from the commonest class outside each fold."""
-        every = np.unique(self.problem.y)
-        count, errors, high, low, labels = len(self.models), [], [], [], []
-        half = float(beside) / (2 * count)
+        every, order = np.unique(self.problem.y), BetOrder(rows, np.unique(self.problem.y))
+        count, errors, limits, labels = len(self.models), [], [], []
         for one in self.models:
-            codes, decided = np.searchsorted(every, self.problem.y[one.held]), one.answers
-            label = int(np.searchsorted(every, one.baseline))
-            alone, other = np.sum((decided != codes) & (codes == label)), np.sum((decided == codes) & (codes != label))
-            errors.append(int(np.sum(decided != codes)))
-            high.append(min(1.0, concentration.clopper_pearson_upper(int(alone), len(codes), half) + OUTWARD))
-            low.append(max(0.0, concentration.clopper_pearson_lower(int(other), len(codes), half) - OUTWARD))
+            codes, label = np.searchsorted(every, self.problem.y[one.held]), int(np.searchsorted(every, one.baseline))
+            wrong = one.answers != codes
+            moved = 0.5 + 0.5 * (wrong & (codes == label)) - 0.5 * (~wrong & (codes != label))
+            limit = concentration.betting_upper(moved[order.of_some(one.held)], float(beside) / count)
+            errors.append(int(np.sum(wrong)))
+            limits.append(min(1.0, limit + OUTWARD))
             labels.append(label)
-        yield mean_of_folds(errors, self.fold, delta)
-        witness = {"fold": self.fold, "high": np.array(high), "low": np.array(low), "labels": np.array(labels)}
-        yield self._signed("P62/1", float(np.mean(np.subtract(high, low))), beside, witness)
+        yield mean_of_folds(errors, self.fold, self.problem.seed, delta)
+        witness = {"limits": np.array(limits), "labels": np.array(labels)}
+        yield self._signed("P62/1", 2 * float(np.mean(limits)) - 1, beside, witness)
 
-    def _of_numbers(self, delta: str, beside: str) -> Iterator[Any]:
+    def _of_numbers(self, rows: scan.Rows, delta: str, beside: str) -> Iterator[Any]:
         """Yield the mean loss, and how it differs from that of the lower median outside each fold."""
         y, count = self.problem.y, len(self.models)
         low, high = ranges(y, self.fold)
-        limits, against = np.ones(count), np.ones(count)
+        limits, against, order = np.ones(count), np.ones(count), BetOrder(rows)
         constants = np.array([one.baseline for one in self.models])
         for k, one in enumerate(self.models):
             target, width = np.clip(y[one.held], low[k], high[k]), high[k] - low[k]
@@ -246,13 +231,14 @@ class Folds:
                 return
             losses = (np.abs(target - np.clip(one.answers[0], low[k], high[k])) + 2 * one.answers[1]) / width + OUTWARD
             other = np.abs(target - constants[k]) / width
-            limits[k] = concentration.betting_upper(np.clip(losses, 0, 1), float(delta) / count)
+            mine = order.of_some(one.held)
+            limits[k] = concentration.betting_upper(np.clip(losses, 0, 1)[mine], float(delta) / count)
             moved = np.clip((losses - other + 1) / 2 + OUTWARD, 0, 1)
-            against[k] = concentration.betting_upper(moved, float(beside) / count)
+            against[k] = concentration.betting_upper(moved[mine], float(beside) / count)
         limits, against = np.minimum(limits + OUTWARD, 1.0), np.minimum(against + OUTWARD, 1.0)
-        ends = {"fold": self.fold, "low": low, "high": high}
+        ends = {"low": low, "high": high}
         value = float(np.mean(limits * (high - low))) * (1 + 1e-12)
-        params = {"folds": count, "rows": len(y)}
+        params = {"folds": count, "rows": len(y), "seed": self.problem.seed}
         if (limits < 1).any():
             yield claim("P22/2", value, params, "train", delta, witness={**ends, "limits": limits})
         else:
@@ -262,7 +248,7 @@ class Folds:
 
     def _signed(self, template: str, difference: float, delta: str, witness: dict[str, np.ndarray]) -> Claim:
         """Return a claim that a loss is above the baseline's by at most `difference`, or below it by at least that."""
-        params = {"folds": len(self.models), "rows": len(self.fold)}
+        params = {"folds": len(self.models), "rows": len(self.fold), "seed": self.problem.seed}
         slack = 1e-12 * max(1.0, abs(difference))
         if difference + slack < 0:
             value, direction = -difference - slack, "lower"

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from assay.base import Learner
-from assay.data import Encoding
+from assay.data import ColumnType, Encoding, RawTable
 from assay.guarantees.ledger import CertifyOptions
 from assay.guarantees.seal import Others
 from assay.learning.metrics import Metric
-from assay.learning.model import TableModel
+from assay.learning.model import TableModel, target_values
 from assay.learning.split import Pair
 from assay.registry import find
 
@@ -136,22 +136,32 @@ class Certify:
     delta: Decimal
     others: Others
     asked: CertifyOptions
+    task: str
+    drawn_with: int | None = None
+    newest_by: ColumnType | None = None
     small = False
 
     def run(self) -> dict[str, Any]:
-        table, target, y, held = pickle.loads(Path(self.problem).read_bytes())
-        train = np.setdiff1d(np.arange(len(y)), held)
-        X = self.encoding.apply_raw(self.encoding.raw(table)[0])
+        raw, target, train, held = pickle.loads(Path(self.problem).read_bytes())
+        rows = raw.take(train)
+        X, y = self._training_rows(rows, target)
         began = time.perf_counter()
-        learner = self.recipe.make(self.encoding.nominal()).fit(X[train], y[train])
+        learner = self.recipe.make(self.encoding.nominal()).fit(X, y)
         seconds = time.perf_counter() - began
         model = TableModel(target, self.encoding, learner)
-        predicted = learner.predict(X)
-        certificate = model.certify(table, held, delta=self.delta, asked=self.asked, others=self.others)
+        certificate = model.certify(
+            raw, held, delta=self.delta, asked=self.asked, others=self.others, seed=self.drawn_with,
+            time=self.newest_by,
+        )  # fmt: skip
         return {
             "model": model, "certificate": certificate, "seconds": seconds,
-            "train": predicted[train], "held": predicted[held],
+            "train": learner.predict(X), "held": learner.predict(model.encode(raw.take(held), lenient=True)[0]),
         }  # fmt: skip
+
+    def _training_rows(self, rows: RawTable, target: ColumnType) -> tuple[np.ndarray, np.ndarray]:
+        X = self.encoding.apply(rows.read_as(self.encoding.schema))
+        column = rows.read_as((target,)).column(target.name)
+        return X, target_values(column, self.task)
 
 
 @dataclass(frozen=True)

@@ -7,23 +7,26 @@ A prediction's *size* is, of a regression, |y - prediction|; of a classifier, ho
 the true class lies below the largest. Sizes of hold-out rows are kept as order statistics: of m rows, those of the
 ranks ceil(i m / k), i = 1..k, k at most `MOST_SIZES`; a rank between two takes the larger. A column of numbers is
 remembered by edges, which are order statistics too, and how many rows lie at or below each; a nominal one by the rows
-of each level.
+of each level. Models of folds remember the sizes of the rows of each fold (`fold_sizes`).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from assay.base import Learner
 from assay.data import Column, Table
-from assay.theory import conformal
+from assay.data.columns import LARGEST
+from assay.learning.fold_sizes import FoldSizes
+from assay.theory import conformal, exchangeable
 
 MOST_SIZES = 1000
 MOST_EDGES = 50
+MOST_TESTED = 16
+_ROUNDING = 1e-9  # of a size, and a ten thousandth of it of the numbers that it is the difference of
 FALSE_ALARM = 0.01
 """The chance that rows of the same source are said to look otherwise."""
 
@@ -36,6 +39,7 @@ class Memory:
     compared: int
     sizes: tuple[float, ...]
     columns: tuple[Mapping[str, Any], ...]
+    folds: FoldSizes | None = None  # of models of folds, which every row was fitted to
 
     def size(self, coverage: float, delta: float) -> float:
         """Return the size that a share `coverage` of new rows does not exceed, but for a chance of delta.
@@ -45,38 +49,69 @@ class Memory:
         if not self.sizes:
             raise ValueError("every row was fitted to: there are none that sets and intervals could be made of.")
         j = conformal.conditional_index(self.rows, 1 - coverage, delta / self.compared)
-        return self.sizes[math.ceil(j * len(self.sizes) / self.rows) - 1]
+        size = self.sizes[math.ceil(j * len(self.sizes) / self.rows) - 1]
+        if size >= LARGEST:
+            raise ValueError(
+                f"no set covers {100 * coverage:g} % of rows like these: too many have a class without training rows."
+            )
+        return size
 
     def plain(self) -> dict[str, Any]:
         """Return the memory as lists, dicts and numbers, for a file."""
         columns = [dict(column) for column in self.columns]
-        return {"rows": self.rows, "compared": self.compared, "sizes": list(self.sizes), "columns": columns}
+        folds = {} if self.folds is None else {"folds": self.folds.plain()}
+        return {"rows": self.rows, "compared": self.compared, "sizes": list(self.sizes), "columns": columns, **folds}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Memory":
         """Return what `plain` wrote down; the checker has read it before."""
-        return cls(plain["rows"], plain["compared"], tuple(plain["sizes"]), tuple(plain["columns"]))
+        folds = FoldSizes.from_plain(plain["folds"]) if "folds" in plain else None
+        return cls(plain["rows"], plain["compared"], tuple(plain["sizes"]), tuple(plain["columns"]), folds)
+
+
+class Sizes(NamedTuple):
+    """Sizes of predictions on rows, and how far rounding on another machine may move each."""
+
+    values: np.ndarray
+    slip: np.ndarray
+
+    def agree(self, kept: Sequence[float], ranked: Callable[[np.ndarray], np.ndarray]) -> bool:
+        """Tell whether what is kept are the order statistics, which `ranked` takes, of these, but for rounding."""
+        low, high = (ranked(self.values + sign * self.slip) for sign in (-1, 1))
+        return len(low) == len(kept) and bool(np.all((low <= np.array(kept)) & (np.array(kept) <= high)))
+
+
+def ranked(sizes: np.ndarray) -> np.ndarray:
+    """Return the order statistics of sizes that are kept."""
+    kept = min(len(sizes), MOST_SIZES)
+    return np.sort(sizes)[[-(-i * len(sizes) // kept) - 1 for i in range(1, kept + 1)]]
 
 
 def remember(sizes: np.ndarray, compared: int, table: Table) -> Memory:
     """Return the memory of the sizes of hold-out rows, if there are any, and of the columns of all rows."""
-    kept = min(len(sizes), MOST_SIZES)
-    ranks = [-(-i * len(sizes) // kept) - 1 for i in range(1, kept + 1)]
-    edges = max(4, min(MOST_EDGES, 50_000 // max(len(table.columns), 1)))
+    edges = _edges_of(len(table.columns))
     sketches = tuple(_sketch(column, edges) for column in table.columns.values())
-    return Memory(len(sizes) or table.n_rows, compared, tuple(np.sort(sizes)[ranks].tolist()), sketches)
+    return Memory(len(sizes) or table.n_rows, compared, tuple(ranked(sizes).tolist()), sketches)
 
 
-def sizes_of(learner: Learner, X: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+def sizes_of(learner: Learner, X: np.ndarray, y: np.ndarray) -> Sizes | None:
     """Return the size of the prediction for each row; None if the learner tells neither numbers nor scores."""
     if learner.card.task == "regress":
         predicted = learner.predict(X)
-        return np.abs(y - predicted) if predicted.ndim == 1 else None
+        if predicted.ndim > 1:
+            return None
+        return _sizes(np.abs(y - predicted), np.abs(y) + np.abs(predicted))
     scores = class_scores(learner, X)
     if scores is None:
         return None
-    own = scores[np.arange(len(y)), np.searchsorted(learner.classes_, y)]
-    return scores.max(axis=1) - own
+    place = np.minimum(np.searchsorted(learner.classes_, y), len(learner.classes_) - 1)
+    size = scores.max(axis=1) - scores[np.arange(len(y)), place]
+    size = np.where(learner.classes_[place] == y, size, LARGEST)  # no set has a class that the model does not know
+    return _sizes(size, np.abs(scores).max(axis=1))
+
+
+def _sizes(values: np.ndarray, magnitude: np.ndarray) -> Sizes:
+    return Sizes(values, _ROUNDING * (values + 1e-4 * magnitude))
 
 
 def class_scores(learner: Learner, X: np.ndarray) -> np.ndarray | None:
@@ -96,12 +131,22 @@ def _sketch(column: Column, edges: int) -> dict[str, Any]:
     there = np.sort(column.data[~column.missing])
     missing = len(column.data) - len(there)
     if column.type.kind in ("nominal", "ordered"):
-        counts = np.bincount(there.astype(np.intp), minlength=len(column.type.levels))
-        return {"missing": missing, "counts": counts.tolist()}
+        values = len(column.type.levels) + (column.type.kind == "nominal")  # a new level is a value of its own
+        return {"missing": missing, "counts": np.bincount(there.astype(np.intp), minlength=values).tolist()}
     if column.type.kind == "text" or not len(there):
         return {"missing": missing}
-    found = np.unique(there[np.linspace(0, len(there) - 1, edges).round().astype(np.intp)])
+    found = np.unique(there[_ranks(len(there), edges) - 1])
     return {"missing": missing, "edges": found.tolist(), "counts": _below(there, found).tolist(), "rows": len(there)}
+
+
+def _edges_of(columns: int) -> int:
+    """Return how many edges a column of numbers has, of so many columns."""
+    return max(4, min(MOST_EDGES, 50_000 // max(columns, 1)))
+
+
+def _ranks(rows: int, edges: int) -> np.ndarray:
+    """Return the ranks 1..rows of the numbers that are edges; some may be the same."""
+    return np.linspace(0, rows - 1, edges).round().astype(np.intp) + 1
 
 
 def _below(ordered: np.ndarray, edges: np.ndarray) -> np.ndarray:
@@ -110,62 +155,64 @@ def _below(ordered: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 class Drift:
-    """Counts new rows, part by part, and tells which columns look otherwise than when the model was made."""
+    """Counts new rows, part by part, and tells which columns look otherwise than when the model was made.
+
+    Old and new rows of one source are exchangeable, which all tests rest on and nothing else (`theory.exchangeable`).
+    A level that no training row has is a value by itself: it is looked for among the hold-out rows and the new ones,
+    since training rows cannot have it.
+    """
 
     def __init__(self, memory: Memory, names: Sequence[str]) -> None:
         self._old, self._names = memory.columns, names
+        self._held = memory.rows if memory.sizes else 0
+        self._edges = _edges_of(len(memory.columns))
         self._new: list[dict[str, Any]] = [{} for _ in names]
 
     def see(self, table: Table) -> None:
         """Count the rows of a table with the model's columns."""
         for column, old, new in zip(table.columns.values(), self._old, self._new, strict=True):
             there = column.data[~column.missing]
-            new["missing"] = new.get("missing", 0) + len(column.data) - len(there)
-            new["rows"] = new.get("rows", 0) + len(there)
+            found: dict[str, Any] = {"missing": len(column.data) - len(there), "rows": len(there)}
             if "edges" in old:
-                counts = _below(np.sort(there), np.array(old["edges"]))
+                ordered, edges = np.sort(there), np.array(old["edges"])
+                found |= {"below": np.searchsorted(ordered, edges, side="left"), "up_to": _below(ordered, edges)}
             elif "counts" in old:
-                counts = np.bincount(there.astype(np.intp), minlength=len(old["counts"]))
-            else:
-                continue
-            new["counts"] = new.get("counts", 0) + counts
+                levels = len(column.type.levels)
+                counts = np.bincount(np.minimum(there, levels).astype(np.intp), minlength=levels + 1)
+                found |= {"counts": counts[:levels], "strange": int(counts[levels])}
+            for name, count in found.items():
+                new[name] = new.get(name, 0) + count
 
     def moved(self, alarm: float = FALSE_ALARM) -> list[str]:
         """Return the columns that look otherwise; if none does in truth, it returns any with a chance of `alarm`."""
-        chances = [_chance(old, new) for old, new in zip(self._old, self._new, strict=True)]
-        return [name for name, p in zip(self._names, chances, strict=True) if p * len(chances) <= alarm]
+        share = alarm / max(1, len(self._names))
+        columns = zip(self._names, self._old, self._new, strict=True)
+        return [name for name, old, new in columns if self._differs(old, new, share)]
 
+    def _differs(self, old: Mapping[str, Any], new: Mapping[str, Any], alarm: float) -> bool:
+        if not new.get("missing", 0) + new.get("rows", 0):
+            return False
+        if "counts" in old and "edges" not in old:
+            return self._levels_differ(old, new, alarm)
+        if "edges" not in old:  # text, or a column without any value: its gaps alone are known
+            return False
+        n, m = old["rows"], new["rows"]
+        gaps = exchangeable.two_sided(new["missing"], n + m + old["missing"] + new["missing"],
+                                      old["missing"] + new["missing"], m + new["missing"])  # fmt: skip
+        if gaps <= alarm / 2:
+            return True
+        ranks = _ranks(n, self._edges)[:: max(1, self._edges // MOST_TESTED)]
+        at = np.searchsorted(old["counts"], ranks, side="left")  # the edge that is the old number of this rank
+        return bool(m) and exchangeable.numbers_differ(ranks, n, new["below"][at], new["up_to"][at], m, alarm / 2)
 
-def _chance(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
-    """Return an upper bound of the chance that counts of one source differ so much: of gaps or of values."""
-    if not new.get("missing", 0) + new.get("rows", 0):
-        return 1.0
-    if "counts" in old and "edges" not in old:
-        return _levels_chance(np.array([*old["counts"], old["missing"]]), np.array([*new["counts"], new["missing"]]))
-    before = old.get("rows", 0)
-    gaps = stats.fisher_exact([[old["missing"], before], [new["missing"], new["rows"]]]).pvalue if before else 1.0
-    return min(1.0, 2 * min(float(gaps), _edges_chance(old, new)))
-
-
-def _edges_chance(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
-    """Two samples of n and m numbers: P[sup |F_n - F_m| > t] <= e exp(-2 t^2 nm/(n + m)) (Wei and Dudley 2012)."""
-    n, m = old.get("rows", 0), new.get("rows", 0)
-    if not n or not m or "edges" not in old:
-        return 1.0
-    apart = float(np.max(np.abs(np.array(old["counts"]) / n - new["counts"] / m)))
-    return min(1.0, math.e * math.exp(-2 * apart**2 * n * m / (n + m)))
-
-
-def _levels_chance(old: np.ndarray, new: np.ndarray) -> float:
-    """The chi-square test, rare levels together, so that each cell expects five rows or more."""
-    share = min(old.sum(), new.sum()) / (old.sum() + new.sum())
-    rare = (old + new) * share < 5
-    counts = np.stack([np.append(one[~rare], one[rare].sum()) for one in (old, new)])
-    counts = counts[:, counts.sum(axis=0) > 0]
-    if counts.shape[1] < 2 or (counts.sum(axis=0) * share)[:-1].min(initial=np.inf) < 5:
-        return 1.0
-    if counts.sum(axis=0)[-1] * share < 5:  # the rare ones together are still too few: with the smallest level
-        smallest = int(np.argmin(counts[:, :-1].sum(axis=0)))
-        counts[:, smallest] += counts[:, -1]
-        counts = counts[:, :-1]
-    return float(stats.chi2_contingency(counts, correction=True).pvalue) if counts.shape[1] > 1 else 1.0
+    def _levels_differ(self, old: Mapping[str, Any], new: Mapping[str, Any], alarm: float) -> bool:
+        levels = len(new["counts"])
+        known = np.array([*old["counts"][:levels], old["missing"]])
+        strange = sum(old["counts"][levels:])
+        if self._held:
+            rows = new["missing"] + new["rows"]
+            found = exchangeable.two_sided(new["strange"], self._held + rows, strange + new["strange"], rows)
+            if found <= alarm / 2:
+                return True
+        counts = np.array([*new["counts"], new["missing"]])
+        return exchangeable.levels_differ(known, counts, alarm / 2, (strange, new["strange"]))

@@ -1,6 +1,7 @@
 """A model that reads tables: an encoding and a learner, and the column they predict."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -9,12 +10,15 @@ import numpy as np
 from assay import scan
 from assay.base import Learner
 from assay.checker.family import read_model
+from assay.checker.record import SURPRISES
+from assay.checker.tables import Used, verify_table
+from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate
 from assay.claims.model import StoredModel
-from assay.data import Column, ColumnType, Encoding, Schema, Table, read
+from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, raw_table
 from assay.guarantees.ledger import CertifyOptions
 from assay.guarantees.seal import About, DataSplit, Others, issue
-from assay.learning.memory import Memory, class_scores, remember, sizes_of
+from assay.learning.memory import Memory, class_scores, ranked, remember, sizes_of
 
 _NAME = "learning.TableModel"
 
@@ -34,10 +38,9 @@ class TableModel:
     """
 
     family = "table"
+    marginal = False  # whether the coverage of sets and intervals is a chance over table and new row together
 
-    def __init__(
-        self, target: ColumnType, encoding: Encoding, learner: Learner, memory: Memory | None = None
-    ) -> None:
+    def __init__(self, target: ColumnType, encoding: Encoding, learner: Any, memory: Memory | None = None) -> None:
         self.target, self.encoding, self.learner, self.memory = target, encoding, learner, memory
 
     @property
@@ -86,74 +89,94 @@ class TableModel:
         column = ColumnType(target["name"], target["kind"], tuple(target["levels"]), tuple(target.get("written", ())))
         memory = stored.parameters.get("memory")
         remembered = None if memory is None else Memory.from_plain(memory)
+        if not stored.parameters["encoding"]:  # members that are models of tables read them
+            return members[0].table(column, remembered)
         return cls(column, Encoding.from_plain(stored.parameters["encoding"]), members[0], remembered)
 
     def certify(
         self,
-        table: Table,
+        source: RawTable,
         held: np.ndarray,
         *,
         delta: Decimal,
         asked: CertifyOptions,
         others: Others | None = None,
+        seed: int | None = None,
+        time: ColumnType | None = None,
     ) -> Certificate:
-        """Return a certificate of the model on a table, some of whose rows were kept out of `fit`.
+        """Return a certificate of the model on rows of a table, some of which were kept out of `fit`; `seed` is the one
+        that they were drawn with, if they were, and `time` the column by which they are the newest, if they are.
 
-        The claims are computed from encoded rows; fingerprints are those of the table's own values, which the checker
-        encodes by itself.
+        All rows are read as new ones are. The claims are computed from encoded rows; fingerprints are those of the raw
+        rows, which the checker reads and encodes by itself.
         """
         compared = len(asked.compared) or 1 + len(() if others is None else others.entries)
-        self.memory = self.recall(table, held, compared) if asked.groups is None else None
-        raw, y = self.encoding.raw(table)[0], self.labels(table)
+        self.memory = self.recall(source, held, compared) if asked.groups is None else None
+        raw, y = self.raw(source), self.labels(source)
         kept = np.setdiff1d(np.arange(len(raw)), held)
-        split = {"train": kept, "holdout": held}
+        split = {"train": kept, "holdout": held} | ({} if seed is None else {"seed": np.array([seed])})
         cuts = [
             DataSplit(self.rows(X[kept], y[kept]), self.rows(X[held], y[held]), split)
             for X in (self.encoding.apply_raw(raw), raw)
         ]
-        return issue(self.learner, cuts[0], delta=delta, asked=asked, others=others, about=About(self, cuts[1]))
+        found = issue(self.learner, cuts[0], delta=delta, asked=asked, others=others, about=About(self, cuts[1]))
+        if time is None:
+            return found
+        return replace(found, time=vars(time) | {"levels": list(time.levels), "written": list(time.written)})
 
-    def recall(self, table: Table, held: np.ndarray, compared: int) -> Memory | None:
-        """Return what is remembered of a table: sizes of the predictions on its hold-out rows, and its columns."""
-        fitting = self.encoding.fitting(table)[0]
-        y = self.labels(table)[held]
+    def recall(self, source: RawTable, held: np.ndarray, compared: int) -> Memory | None:
+        """Return what is remembered of rows: sizes of the predictions on those held out, and the columns of all."""
+        fitting = self.encoding.fitting(self.read(source, lenient=True))[0]
+        y = self.labels(source.take(held))
         sizes = sizes_of(self.learner, self.encoding.apply(fitting.take(held)), y)
-        return None if sizes is None or not np.isfinite(sizes).all() else remember(sizes, compared, fitting)
+        if sizes is None or not np.isfinite(sizes.values).all():
+            return None
+        return remember(sizes.values, compared, fitting)
 
     def rows(self, X: np.ndarray, y: np.ndarray) -> scan.Rows:
-        """Return rows and their targets as the learner sees them."""
+        """Return rows and their targets as the learner sees them; a class that it does not know is -1."""
         rows = scan.rows(X, y)
-        return rows.encoded(self.learner.classes_) if self.task == "classify" else rows
+        return rows.encoded(self.learner.classes_, others=True) if self.task == "classify" else rows
 
     @property
     def columns(self) -> Schema:
         """The columns that it reads."""
         return self.encoding.schema
 
-    def encode(self, table: Table) -> tuple[np.ndarray, dict[str, list[str]]]:
-        """Return the encoded rows, and the values of nominal columns that the model does not know."""
-        raw, unknown = self.encoding.raw(table)
-        return self.encoding.apply_raw(raw), unknown
+    def raw(self, source: Any) -> np.ndarray:
+        """Return the raw rows of a source (`data.encoding`), whatever share of its cells cannot be read."""
+        return self.encoding.raw(self.read(source, lenient=True))[0]
 
-    def labels(self, table: Table) -> np.ndarray:
-        """Return the target of each row as the learner reads it."""
-        fitting, unknown = table.require_same_columns((self.target,))
-        column = fitting.column(self.target.name)
-        if unknown or column.missing.any():
-            raise ValueError(f"the target {column.name!r} has missing or unknown values.")
-        return target_values(column, self.task)
+    def encode(self, source: Any, *, lenient: bool = False) -> tuple[np.ndarray, dict[str, list[str]]]:
+        """Return the encoded rows, and the values of nominal columns that training rows did not have."""
+        table = self.read(source, lenient=lenient)
+        return self.encoding.apply_raw(self.encoding.raw(table)[0]), table.unknown
 
-    def own_rows(self, table: Table) -> np.ndarray:
-        """Return the numbers of the rows that the model is about: they have a target, and one that it knows."""
-        column = table.require_same_columns((self.target,))[0].column(self.target.name)
-        there = ~column.missing
-        if self.task == "classify":
-            there[there] = np.isin(target_values(Column(column.type, column.data[there]), self.task), self.classes_)
+    def labels(self, source: Any) -> np.ndarray:
+        """Return the target of each row as the learner reads it; a class that it does not know keeps its name."""
+        classes = self.classes_ if self.task == "classify" else np.empty(0)
+        return read_target(raw_table(source), self.target, self.task, classes)
+
+    def own_rows(self, source: RawTable) -> np.ndarray:
+        """Return the numbers of the rows that the model is about: they have a target that can be read."""
+        there = source.present(self.target.name)
+        if self.target.kind == "numeric":
+            rows = source.take(there)
+            there[there] = ~rows.read_as((self.target,), lenient=True).column(self.target.name).missing
         return np.flatnonzero(there)
 
-    def read(self, source: Any) -> Table:
-        """Return the model's columns of a `Table`, or of what `assay.data.read` reads: a frame, a dict, a file."""
-        return source if isinstance(source, Table) else read(source, schema=self.columns)
+    def certified_rows(self, source: RawTable, certificate: Certificate) -> RawTable:
+        """Return the rows that a certificate is about: those with a target, but for those kept for later looks."""
+        own = self.own_rows(source)
+        kept = [] if certificate.looks is None else certificate.looks["reserve"]
+        return source.take(np.delete(own, [one for one in kept if one < len(own)]))
+
+    def read(self, source: Any, *, lenient: bool = False) -> Table:
+        """Return the model's columns of what `assay.data.read` reads (a file, a frame, a dict), as training rows were
+        read: this is the one way by which rows reach the learner. Unless `lenient`, a column of which many cells cannot
+        be read is refused."""
+        rows = raw_table(source, only=[column.name for column in self.columns])
+        return rows.read_as(self.columns, lenient=lenient)
 
     def predict(self, source: Any) -> np.ndarray:
         """Return the prediction for each row of a table that has the model's columns.
@@ -202,13 +225,17 @@ class TableModel:
         return predicted - size, predicted + size
 
     def _size(self, coverage: float, delta: float, task: str) -> float:
+        return self._promised(coverage, task).size(coverage, delta)
+
+    def _promised(self, coverage: float, task: str) -> Memory:
+        """Return the memory, if it can give what is asked for."""
         if self.task != task:
             raise ValueError("sets are of classes, and intervals of numbers; this model predicts the other.")
         if not 0 < coverage < 1:
             raise ValueError(f"the coverage must be a share between 0 and 1, such as 0.9; got {coverage:g}.")
         if self.memory is None:
             raise ValueError("the model remembers no hold-out rows, which prediction sets and intervals are made of.")
-        return self.memory.size(coverage, delta)
+        return self.memory
 
     def decision_function(self, table: Any) -> np.ndarray:
         """Return the scores of the rows."""
@@ -216,10 +243,9 @@ class TableModel:
 
     def score(self, table: Any, y: Any = None) -> float:
         """Return the share of right predictions, or R^2; `y` is the table's own target if left out."""
-        if not isinstance(table, Table):
-            table = read(table, schema=self.columns if y is not None else (*self.columns, self.target))
-        y = self.labels(table) if y is None else np.asarray(y)
-        predicted = self.predict(table)
+        source = raw_table(table)
+        y = self.labels(source) if y is None else np.asarray(y)
+        predicted = self.predict(source)
         if self.task == "classify":
             return float(np.mean(predicted == y))
         return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2))
@@ -234,18 +260,103 @@ class TableModel:
     def task(self) -> str:
         return self.learner.card.task
 
-    def differences(self, table: Table, certificate: Certificate) -> list[str]:
+    def verify(self, certificate: Certificate, source: Any, *, limit: float | None = None) -> Report:
+        """Re-check a certificate of this model from the cells of its table; see `assay.verify`."""
+        rows = raw_table(source)
+        problems = self.differences(rows, certificate)
+        if problems:
+            return Report(Verdict("certificate", "REJECTED", f"this is not its table. {' '.join(problems)}"))
+        kinds = {column.name: column.kind for column in (*self.columns, self.target)}
+        named = [name for name in certificate.named_columns if name in rows.names and name not in kinds]
+        kinds |= dict.fromkeys(named, "nominal")
+        if certificate.time is not None and certificate.time["name"] in rows.names:
+            kinds.setdefault(certificate.time["name"], certificate.time["kind"])
+        cells = {name: rows.cells(name, kind) for name, kind in kinds.items()}
+        try:
+            used = self._used(rows)
+        except SURPRISES as error:
+            reason = f"its rows cannot be predicted ({type(error).__name__}: {str(error)[:80]})"
+            return Report(Verdict("certificate", "REJECTED", reason))
+        report = verify_table(certificate, self, cells, used, limit=limit)
+        if report.holds and not self._memory_is_honest(rows, certificate):
+            reason = "the sizes of predictions and the columns that the model remembers are not what its rows give"
+            return Report(Verdict("certificate", "REJECTED", reason), report.verdicts)
+        return replace(report, about=self._about(rows, certificate))
+
+    def _about(self, source: RawTable, certificate: Certificate) -> str:
+        """Return which rows of a table a certificate is about."""
+        told = sum(part.rows for part in certificate.data.values())
+        if told == source.n_rows:
+            return f"The claims are about all {told} rows of this table and its column {self.target.name!r}."
+        kept = 0 if certificate.looks is None else len(certificate.looks["reserve"])
+        later = f", and {kept} are kept for later looks" if kept else ""
+        return (
+            f"The claims are about {told} of the {source.n_rows} rows of this table and its column "
+            f"{self.target.name!r}: {source.n_rows - told - kept} have no value there that can be read{later}."
+        )
+
+    def _used(self, source: RawTable) -> Used:
+        """Return what `predict` makes of rows: how it reads them, and what it says."""
+        raw = self.raw(source)
+        return Used(raw, self.learner.predict(self.encoding.apply_raw(raw)))
+
+    def _memory_is_honest(self, source: RawTable, certificate: Certificate) -> bool:
+        """Tell whether the hold-out rows give the sizes of predictions again, and all rows the columns."""
+        if self.memory is None:
+            return True
+        own = self.certified_rows(source, certificate)
+        held = np.asarray((certificate.split or {}).get("holdout", ()), dtype=np.intp)
+        again = self.recall(own, held, self.memory.compared)
+        paid = [int(claim.params["compared"]) for claim in certificate.claims if "compared" in claim.params]
+        paid.append(1 + sum(code in ("P01/1", "P05/1") for code, _ in certificate.unreported))
+        return (
+            again is not None
+            and again.rows == self.memory.rows
+            and self.memory.compared >= (max(paid) if len(held) else 1)
+            and self._same_sizes(own, held)
+            and again.columns == self.memory.columns
+        )
+
+    def _same_sizes(self, source: RawTable, held: np.ndarray) -> bool:
+        """Tell whether the sizes that are remembered are those of the predictions on hold-out rows, but for
+        rounding."""
+        assert self.memory is not None
+        if not len(held):
+            return not self.memory.sizes
+        rows = source.take(held)
+        sizes = sizes_of(self.learner, self.encoding.apply_raw(self.raw(rows)), self.labels(rows))
+        return sizes is not None and sizes.agree(self.memory.sizes, ranked)
+
+    def differences(self, source: RawTable, certificate: Certificate) -> list[str]:
         """Return a sentence for each way in which a table cannot be the one that the model was certified on."""
-        lacking = [column.name for column in (*self.columns, self.target) if column.name not in table.columns]
+        known = set(source.names)
+        lacking = [column.name for column in (*self.columns, self.target) if column.name not in known]
         if lacking:
             return [f"The column {name!r} is not there." for name in lacking]
+        try:
+            own = self.certified_rows(source, certificate).n_rows
+            self.read(source, lenient=True)
+        except ValueError as error:
+            return [f"It cannot be read as the model reads tables: {error}"]
         rows = sum(part.rows for part in certificate.data.values())
-        if table.n_rows != rows:
-            return [f"The table has {table.n_rows} rows; the certificate is about {rows}."]
-        numeric = [column.name for column in (*self.columns, self.target) if column.kind == "numeric"]
-        text = [name for name in numeric if table.columns[name].type.kind != "numeric"]
-        return [f"The column {name!r} holds text; the certificate is about numbers." for name in text]
+        if own != rows:
+            return [f"The table has {own} rows; the certificate is about {rows}."]
+        return []
 
+
+def read_target(source: RawTable, target: ColumnType, task: str, classes: np.ndarray) -> np.ndarray:
+    """Return the targets of rows, read as the training rows' were; a class that these lack keeps its own name."""
+    column = source.read_as((target,)).column(target.name)
+    if column.missing.any():
+        raise ValueError(f"the target {target.name!r} has missing values.")
+    if task == "regress":
+        return target_values(column, task)
+    if target.kind != "numeric":
+        return np.array(source.text(target.name).tolist(), dtype=str)
+    if classes.dtype.kind in "iu":  # a number that is not whole is no class that there is
+        whole = np.where(column.data == np.round(column.data), column.data, float(classes.max()) + 1)
+        return np.clip(whole, -(2.0**53), 2.0**53).astype(np.int64)
+    return column.data
 
 
 def target_values(target: Column, task: str) -> np.ndarray:

@@ -1,4 +1,9 @@
-"""The table that is learnt from: its target, its usable columns, its split, and what each kind of learner sees."""
+"""What is to be learnt: rows of a table that have a target, which of them are held out, and what training rows give.
+
+Whatever decides how a row becomes numbers (kinds, formats and levels of columns, which columns are left out, the
+classes) comes from the training rows alone. Hold-out rows are cells of the source (`data.RawTable`) until the finalists
+are fixed; then a model reads them as it reads new rows.
+"""
 
 import pickle
 from dataclasses import dataclass, field
@@ -8,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from assay.base import Learner
-from assay.data import Column, Encoding, Table
-from assay.learning.model import checked_input, target_values
+from assay.data import Column, ColumnType, Encoding, RawTable, Table
+from assay.data.table import listed
+from assay.learning.model import TableModel, checked_input, read_target, target_values
 from assay.learning.split import hold_out, rungs
 
 MOST_CLASSES = 20  # a numeric target with at most so many whole values may be class labels
@@ -23,113 +29,209 @@ _EXTREME = (
 
 @dataclass
 class Problem:
-    """What is to be learnt. Row numbers count in `table`, which has the rows of known classes alone; the model of a
-    fold is certified on the rows of this fold alone."""
+    """What is to be learnt. `train` and `held` are row numbers of `raw`; `features`, `y` and `time` are those of the
+    training rows, `group` that of all rows; `apart` names the columns of group and time, which are not learnt from. The
+    model of a fold is certified on the rows of this fold alone."""
 
-    table: Table
-    target: Column
+    raw: RawTable
+    target: ColumnType
     features: Table
     task: str
     y: np.ndarray
+    train: np.ndarray
     held: np.ndarray
     seed: int
     folder: Path
     group: np.ndarray | None = None
     time: np.ndarray | None = None
+    apart: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
     is_fold: bool = False
+    group_name: str = ""
+    newest_by: ColumnType | None = None  # the column whose newest rows are held out
     _views: dict[frozenset[str], tuple[Encoding, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.train = np.setdiff1d(np.arange(len(self.y)), self.held)
-        self.classes = np.unique(self.y[self.train]) if self.task == "classify" else np.empty(0)
-        own = self.y[self.train]
-        self.codes = np.searchsorted(self.classes, own) if self.task == "classify" else own
-        parts = [None if part is None else part[self.train] for part in (self.group, self.time)]
-        self.rungs = rungs(self.codes, self.task == "classify", self.seed, *parts)
+        self.classes = np.unique(self.y) if self.task == "classify" else np.empty(0)
+        self.codes = np.searchsorted(self.classes, self.y) if self.task == "classify" else self.y
+        group = None if self.group is None else self.group[self.train]
+        self.rungs = rungs(self.codes, self.task == "classify", self.seed, group, self.time)
         self.target_file = str(self.folder / "target.npy")
         np.save(self.target_file, self.codes)
-        self.certified = len(self.held if self.is_fold else self.y)  # rows that a certificate is about
+        self.certified = len(self.held) + (0 if self.is_fold else len(self.train))  # rows a certificate is about
 
     def view(self, kind: type[Learner], plain: bool = False) -> tuple[Encoding, str]:
         """Return the encoding that the training rows give for such a learner, and the file of these rows in it."""
         reads = frozenset({"numbers"}) if plain else checked_input(kind)
         if reads not in self._views:
-            rows = self.features.take(self.train)
-            encoding = Encoding.fit(rows, reads)
+            encoding = Encoding.fit(self.features, reads)
             path = str(self.folder / f"view{len(self._views)}.npy")
-            np.save(path, encoding.apply(rows))
+            np.save(path, encoding.apply(self.features))
             self._views[reads] = encoding, path
         return self._views[reads]
 
-    def mean_error(self, rows: np.ndarray, predicted: Any) -> float:
-        """Return the share of errors, or the mean absolute error, on some rows."""
-        y = self.y[rows]
+    def mean_error(self, y: np.ndarray, predicted: Any) -> float:
+        """Return the share of errors, or the mean absolute error."""
         return float(np.mean(y != predicted) if self.task == "classify" else np.mean(np.abs(y - predicted)))
 
     def whole(self) -> str:
-        """Return a file with the table, its target and its split, for who opens the hold-out rows."""
+        """Return a file with the rows, their target and their split, for who evaluates on the hold-out rows."""
         path = self.folder / "problem.pickle"
         if not path.exists():
-            path.write_bytes(pickle.dumps((self.table, self.target.type, self.y, self.held), protocol=5))
+            path.write_bytes(pickle.dumps((self.raw, self.target, self.train, self.held), protocol=5))
         return str(path)
 
+    def held_targets(self) -> np.ndarray:
+        """Return the targets of the hold-out rows; classes that training rows lack are among them."""
+        return read_target(self.raw.take(self.held), self.target, self.task, self.classes)
 
-def posed(
-    table: Table, target: str, task: str | None, share: float | None, seed: int, group: str | None, time: str | None,
-    folder: Path, in_folds: bool = False,
+
+def make_problem(
+    raw: RawTable, target: str, task: str | None, share: float | None, seed: int, group: str | None, time: str | None,
+    folder: Path, in_folds: bool = False, own: np.ndarray | None = None,
 ) -> Problem:  # fmt: skip
-    """Return the problem that a table and a target pose; `in_folds` no rows are held out, with a share of None the
-    usual one."""
-    table, dropped = table.with_target(target)
-    notes: list[str] = [dropped] if dropped else []
-    features, column = table.split_target(target)
-    task = task or _task_of(column, notes)
-    y = target_values(column, task)
-    marks = [None if name is None else table.column(name).data for name in (group, time)]
-    held = np.empty(0, dtype=np.intp) if in_folds else hold_out(table.n_rows, share, seed, *marks)
+    """Return the problem that rows with a target pose; with `in_folds` no rows are held out, with a share of None the
+    usual one; `own` are hold-out rows that were drawn before."""
+    notes: list[str] = []
+    marks, held, train, known = _drawn(raw, target, share, seed, group, time, in_folds, own)
+    there = _readable(raw, known.type)
+    if not there.all() and own is not None:
+        count = int((~there).sum())
+        raise ValueError(f"{count} rows have a target that is no number; remove them, or leave --looks out.")
+    if not there.all():
+        notes.append(f"{int((~there).sum())} of {len(there)} rows have a target that is no number; they are left out.")
+        raw = raw.take(there)
+        marks, held, train, known = _drawn(raw, target, share, seed, group, time, in_folds, None)
+        if not _readable(raw, known.type).all():
+            raise ValueError(f"the target {target!r} is written in different ways in different rows; write it in one.")
+    task = task or _task_of(known, notes)
+    y = target_values(known, task)
+    apart = tuple(name for name in (group, time) if name)
+    features = informative_columns(raw.take(train).without(target, *apart).typed())
     if task == "classify":
-        keep = _known_classes(y, held, notes)
-        held = np.flatnonzero(np.isin(np.flatnonzero(keep), held))
-        table, features, column, y = (
-            table.take(keep),
-            features.take(keep),
-            Column(column.type, column.data[keep]),
-            y[keep],
-        )
-        marks = [None if one is None else one[keep] for one in marks]
+        _check_classes(y)
         _tell_imbalance(y, notes)
-    features = features.without(*(name for name in (group, time) if name))
-    told = of_use(features, np.setdiff1d(np.arange(len(y)), held))
-    features = features if in_folds else told  # each fold tells for itself which columns are of use
-    left = {name: why for name, why in told.left_out.items() if name not in (group, time)}
     every = {False: "", True: " of the models that are given such rows"}
-    notes += [f"Column {n!r} is left out{every[in_folds and why == _EXTREME]}: {why}" for n, why in left.items()]
-    if not in_folds:
-        _tell_extreme(features, notes)
-    _tell_copies(features, held, notes)
+    notes += [
+        f"Column {name!r} is left out{every[in_folds and why == _EXTREME]}: {why}"
+        for name, why in features.left_out.items()
+    ]
+    notes += _about_marks(group, time)
+    by_time = None if marks[1] is None else marks[1][train]
+    return Problem(
+        raw, known.type, features, task, y, train, held, seed, folder, marks[0], by_time, apart, notes,
+        group_name=group or "", newest_by=None if time is None else _times(raw, time).type,
+    )  # fmt: skip
+
+
+def fold_problem(whole: Problem, held: np.ndarray, folder: Path) -> Problem:
+    """Return the problem of one fold: everything is typed by the rows outside it."""
+    train = np.setdiff1d(np.arange(whole.raw.n_rows), held)
+    known = training_target(whole.raw, train, whole.target.name)
+    if (known.type.kind, known.type.written) != (whole.target.kind, whole.target.written):
+        raise ValueError(
+            f"the target {known.name!r} looks different in different rows (numbers in some folds, names in others); "
+            "correct the cells that are not like the others."
+        )
+    y = target_values(known, whole.task)
+    if whole.task == "classify":
+        _check_classes(y)
+    features = informative_columns(whole.raw.take(train).without(whole.target.name).typed())
+    return Problem(
+        whole.raw, known.type, features, whole.task, y, train, held, whole.seed, folder, is_fold=True
+    )  # fmt: skip
+
+
+def training_target(raw: RawTable, train: np.ndarray, target: str) -> Column:
+    """Return the target of the training rows, typed by them."""
+    found = raw.take(train).select([target]).typed()
+    column = found.column(target)
+    if column.type.kind in ("text", "date"):
+        holds = {"text": "free text", "date": "dates"}[column.type.kind]
+        raise ValueError(f"the target {target!r} holds {holds}; a target is a class or a number.")
+    return column
+
+
+def _drawn(
+    raw: RawTable,
+    target: str,
+    share: float | None,
+    seed: int,
+    group: str | None,
+    time: str | None,
+    in_folds: bool,
+    own: np.ndarray | None,
+) -> tuple[list[np.ndarray | None], np.ndarray, np.ndarray, Column]:
+    """Return groups and times of the rows, which are held out, which are not, and the target of the latter."""
+    marks = [None if group is None else groups_of(raw, group), None if time is None else _times(raw, time).data]
+    held = np.empty(0, dtype=np.intp) if in_folds else own
+    held = hold_out(raw.n_rows, share, seed, *marks) if held is None else held
+    train = np.setdiff1d(np.arange(raw.n_rows), held)
+    return marks, held, train, training_target(raw, train, target)
+
+
+def _readable(raw: RawTable, target: ColumnType) -> np.ndarray:
+    """Return which rows have a target that can be read as training rows tell how."""
+    if target.kind != "numeric":
+        return np.ones(raw.n_rows, dtype=bool)
+    return ~raw.read_as((target,), lenient=True).column(target.name).missing
+
+
+def with_target(raw: RawTable, target: str) -> tuple[RawTable, list[str]]:
+    """Return the rows that have a target, and a sentence about those that have none."""
+    raw.require(target)
+    if not raw.n_rows:
+        raise ValueError(f"the table has no rows, only the columns {listed(raw.names)}.")
+    if len(raw.names) < 2:
+        raise ValueError(f"there is no column to learn from beside the target {target!r}.")
+    there = raw.present(target)
+    if there.all() and len(there):
+        return raw, []
+    if not there.any():
+        raise ValueError(f"the target {target!r} has no value in any row.")
+    said = f"{int((~there).sum())} of {len(there)} rows have no value of the target {target!r}; they are left out."
+    return raw.take(there), [said]
+
+
+def groups_of(raw: RawTable, name: str) -> np.ndarray:
+    """Return the group of each row as a number: the place of its value among the sorted ones."""
+    values = ["" if one is None else one for one in raw.text(name)]
+    return np.unique(values, return_inverse=True)[1].astype(np.float64)
+
+
+def _times(raw: RawTable, name: str) -> Column:
+    raw.require(name)
+    column = raw.select([name]).typed().column(name)
+    if column.missing.any():
+        raise ValueError(f"the time column {name!r} has gaps; fill them, or remove these rows.")
+    if column.type.kind == "text":
+        raise ValueError(f"the time column {name!r} holds free text; a time is a number, a date or a name in order.")
+    return column
+
+
+def _about_marks(group: str | None, time: str | None) -> list[str]:
+    notes = []
     if group is not None:
         notes.append(
-            f"Rows of one {group!r} stay together: what is measured and bounded is about new groups. Limits in figures "
-            "and explanations count rows as independent draws, and are too narrow for rows of one group."
+            f"Rows of one {group!r} stay together: what is measured and bounded is about new groups. Figures and "
+            "explanations have no limits, which would count rows as independent draws."
         )
     if time is not None:
         notes.append(
             f"The newest rows by {time!r} are held out: the bound rests on new rows being like those, and is not "
             "proved if they go on changing."
         )
-    return Problem(table, column, features, task, y, held, seed, folder, marks[0], marks[1], notes)
+    return notes
 
 
-def of_use(features: Table, rows: np.ndarray) -> Table:
-    """Return the columns that are of use by what these rows hold, and no others; nor those with numbers of a size at
-    which no certificate holds. In other rows such numbers are no reason: they count as gaps there (`data.encoding`)."""
-    extreme = {one.name: _EXTREME for one in features.columns.values() if np.any(one.take(rows).extreme())}
-    if len(extreme) == len(features.columns):
+def informative_columns(features: Table) -> Table:
+    """Return the columns that something can be learnt from by what these rows hold, without those with numbers of a
+    size at which no certificate holds. In other rows such numbers are no reason: they count as gaps there."""
+    extreme = {one.name: _EXTREME for one in features.columns.values() if np.any(one.extreme())}
+    if features.columns and len(extreme) == len(features.columns):
         raise ValueError(f"there is no column to learn from. Column {next(iter(extreme))!r}: {_EXTREME}")
     plain = (one for one in features.columns.values() if one.name not in extreme)
-    known = Table(plain, features.left_out | extreme, features.n_rows).take(rows).useful()
-    return Table((features.column(name) for name in known.names), known.left_out, features.n_rows)
+    return Table(plain, features.left_out | extreme, features.n_rows).useful()
 
 
 def _task_of(target: Column, notes: list[str]) -> str:
@@ -146,24 +248,10 @@ def _task_of(target: Column, notes: list[str]) -> str:
     return "classify" if read == "classes" else "regress"
 
 
-def _known_classes(y: np.ndarray, held: np.ndarray, notes: list[str]) -> np.ndarray:
-    """Return which rows are of a class that training rows have.
-
-    Given the training rows, hold-out rows of these classes are independent draws among new rows of these classes.
-    """
-    train = np.ones(len(y), dtype=bool)
-    train[held] = False
-    known = np.unique(y[train])
+def _check_classes(y: np.ndarray) -> None:
+    known = np.unique(y)
     if len(known) < 2:
         raise ValueError(f"the training rows have one class only ({known[0]}); learning needs two.")
-    keep = np.isin(y, known)
-    if not keep.all():
-        strange = ", ".join(str(one) for one in np.unique(y[~keep])[:5])
-        notes.append(
-            f"No training row has the class {strange}: its {int((~keep).sum())} rows are left out, and everything "
-            "said is about rows of the other classes."
-        )
-    return keep
 
 
 def _tell_imbalance(y: np.ndarray, notes: list[str]) -> None:
@@ -176,38 +264,47 @@ def _tell_imbalance(y: np.ndarray, notes: list[str]) -> None:
         )
 
 
-def _tell_extreme(features: Table, notes: list[str]) -> None:
-    """Say which columns have numbers in hold-out rows that count as gaps or as 0."""
-    for one in features.columns.values():
-        count = int(np.sum(one.extreme()))
+def about_held_rows(problem: Problem, model: TableModel) -> list[str]:
+    """Return what there is to say of the hold-out rows once a model has been evaluated on them: new classes, numbers
+    that count as gaps, copies of training rows."""
+    notes = []
+    held = problem.raw.take(problem.held)
+    if problem.task == "classify":
+        y = problem.held_targets()
+        new = ~np.isin(y, problem.classes)
+        if new.any():
+            strange = ", ".join(str(one) for one in np.unique(y[new])[:5])
+            notes.append(
+                f"{int(new.sum())} of {len(y)} hold-out rows have a class that no training row has ({strange}): each "
+                "counts as an error, as such rows will among new ones."
+            )
+    for column in model.read(held, lenient=True).columns.values():
+        count = int(np.sum(column.extreme()))
         if count:
             notes.append(
-                f"Column {one.name!r} has {count} numbers beyond 1e150, or nearer to zero than 1e-150, in hold-out "
+                f"Column {column.name!r} has {count} numbers beyond 1e150, or nearer to zero than 1e-150, in hold-out "
                 "rows; the former count as missing, the latter as 0."
             )
-
-
-def _tell_copies(features: Table, held: np.ndarray, notes: list[str]) -> None:
-    """Say how many hold-out rows have the columns of a training row, if they are many."""
-    part = np.zeros(features.n_rows, dtype=np.int64)
-    part[held] = 1
-    copies = copied(features, part)[1] if len(held) else 0
-    if copies > max(1, len(held) // 100):
+    part = np.zeros(problem.raw.n_rows, dtype=np.int64)
+    part[problem.held] = 1
+    copies = copied(model.raw(problem.raw), part)[1]
+    if copies > max(1, len(problem.held) // 100):
         notes.append(
-            f"{copies} of {len(held)} hold-out rows have the same columns as a training row; if they are copies rather "
-            "than coincidences, the errors measured are too small: remove them, or use --group."
+            f"{copies} of {len(problem.held)} hold-out rows have the same columns as a training row; if they are "
+            "copies rather than coincidences, the errors measured are too small: remove them, or use --group."
         )
+    return notes
 
 
-def copied(features: Table, part: np.ndarray) -> np.ndarray:
-    """Return how many rows of each part of the table have the columns of a row of another part."""
+def copied(rows: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """Return how many rows of each part have the columns of a row of another part."""
     count = int(part.max()) + 1
-    if len(features.columns) >= 64:
+    if rows.shape[1] >= 64:
         return np.zeros(count, dtype=np.int64)
     random = np.random.default_rng(0)
-    digests = np.zeros(features.n_rows, dtype=np.uint64)
-    for column in features.columns.values():  # bits of the numbers, mixed, times an odd number that is the column's own
-        bits = np.ascontiguousarray(column.data, dtype=np.float64).view(np.uint64)
+    digests = np.zeros(len(rows), dtype=np.uint64)
+    for column in rows.T:  # bits of the numbers, mixed, times an odd number that is the column's own
+        bits = np.ascontiguousarray(column, dtype=np.float64).view(np.uint64)
         digests += (bits ^ (bits >> np.uint64(29))) * np.uint64(2 * int(random.integers(2**63)) + 1)
         digests ^= digests >> np.uint64(31)
     return np.array([np.isin(digests[part == k], digests[part != k]).sum() for k in range(count)])

@@ -3,34 +3,22 @@
 A line holds what cross-validation found of one candidate, under a digest of all that it depends on: the rows, the
 split, the folds, the metric, the learner with its settings and seed, the version. Lines that are no such thing are
 passed over; nothing in the file is run, and a certificate never rests on it.
-
-A line of another kind tells that rows of a table were held out and opened, and what was spent on them: who looks again
-and keeps the better result pays for both.
 """
 
 import hashlib
 import json
 import math
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import assay
-from assay.data import Table
-
-_opened: dict[str, tuple[int, Fraction]] = {}
-"""By table: how often this process opened hold-out rows of it, and the delta that was spent on them."""
 
 
-def fingerprint(table: Table, *more: Any) -> str:
-    """Return a digest of a table's columns and values, and of what else is given."""
+def fingerprint(*more: Any) -> str:
+    """Return a digest of what is given."""
     found = hashlib.blake2b(digest_size=20)
-    for column in table.columns.values():
-        kind = column.type
-        found.update(json.dumps([kind.name, kind.kind, kind.levels, column.texts]).encode())
-        found.update(np.ascontiguousarray(column.data).tobytes())
     found.update(json.dumps([assay.__version__, *more], default=_plain).encode())
     return found.hexdigest()
 
@@ -47,7 +35,6 @@ class Scores:
     def __init__(self, path: Path | None, about: str) -> None:
         self.path, self.about = path, about
         self._known: dict[str, dict[str, Any]] = {}
-        self._opened: list[tuple[str, str]] = []
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path and path.exists() else []
         for line in lines:
             self._take(line)
@@ -55,13 +42,10 @@ class Scores:
     def _take(self, line: str) -> None:
         try:
             record = json.loads(line)
-            if "opened" in record:
-                self._opened.append((str(record["opened"]), str(Fraction(record["delta"]))))
-                return
             losses, seconds = ([float(one) for one in record[name]] for name in ("losses", "seconds"))
             found: dict[str, Any] = {"losses": losses, "seconds": seconds, "per_row": float(record["per_row"])}
             key, note = str(record["key"]), str(record["note"])
-        except (ValueError, TypeError, KeyError, RecursionError, ZeroDivisionError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             return
         numbers = [*losses, *seconds, found["per_row"]]
         if losses and len(losses) == len(seconds) and all(math.isfinite(one) for one in numbers):
@@ -80,14 +64,6 @@ class Scores:
     def add(self, key: str, result: dict[str, Any], note: str) -> None:
         """Write down what was found."""
         self._write({"key": key, **{name: result[name] for name in ("losses", "seconds", "per_row")}, "note": note})
-
-    def opened(self, table: str, delta: Any) -> tuple[int, float]:
-        """Write down that hold-out rows are opened; return how often they were before, and what was spent then."""
-        here, spent = _opened.get(table, (0, Fraction(0)))
-        _opened[table] = here + 1, spent + Fraction(delta)
-        earlier = [Fraction(one) for key, one in self._opened if key == table]
-        self._write({"opened": table, "delta": str(delta)})
-        return (len(earlier), float(sum(earlier))) if len(earlier) > here else (here, float(spent))
 
     def _write(self, record: dict[str, Any]) -> None:
         if self.path is not None:

@@ -400,9 +400,10 @@ def _doubt(one: Candidate, usual: Candidate | None) -> float:
     return float(apart.std(ddof=1) / np.sqrt(common)) if common > 1 else 0.0
 
 
-def options_for(metric: Metric, clip: float | None, groups: np.ndarray | None) -> CertifyOptions:
-    """Return what certificates of the finalists are asked for; `groups` are those of the hold-out rows."""
+def options_for(metric: Metric, clip: float | None, groups: np.ndarray | None, name: str = "") -> CertifyOptions:
+    """Return what certificates of the finalists are asked for; `groups` are the values of the column `name` on the
+    hold-out rows."""
     return CertifyOptions(
         clip=clip, scores=metric.name in ("auc", "brier"), hypothesis_class_fixed=False, baseline=True, groups=groups,
-        metric=metric.name, positive=metric.positive,
+        group_name=name, metric=metric.name, positive=metric.positive,
     )  # fmt: skip

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assay.guarantees.draws import GROUPS, HOLDOUT, permutation
+
 FOLDS = 5
 
 
@@ -47,14 +49,13 @@ def hold_out(n: int, share: float | None, seed: int, group: np.ndarray | None, t
         if not 0 < len(held) < n - 1:
             raise ValueError("the time column has too few different values to hold the newest rows out.")
         return held
-    random = np.random.default_rng(seed)
     if group is None:
-        return np.sort(random.permutation(n)[:wanted])
+        return np.sort(permutation(n, seed, HOLDOUT)[:wanted])
     names, codes = np.unique(group, return_inverse=True)
     if len(names) < 4:
         raise ValueError(f"--group needs at least 4 groups to hold some of them out; there are {len(names)}.")
     count = min(max(1, round(len(names) * share)), len(names) - 2)
-    return np.flatnonzero(np.isin(codes, random.permutation(len(names))[:count]))
+    return np.flatnonzero(np.isin(codes, permutation(len(names), seed, GROUPS)[:count]))
 
 
 def rungs(y: np.ndarray, classes: bool, seed: int, group: np.ndarray | None, time: np.ndarray | None) -> list:

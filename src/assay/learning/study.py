@@ -9,8 +9,9 @@ baseline is a row of the leaderboard, and beating it is a claim of its own.
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,25 +22,28 @@ from assay.checker.families.folds import of_vote
 from assay.claims.claim import Certificate
 from assay.claims.definitions import outward, up
 from assay.claims.definitions import percent as percent_up
-from assay.data import Table, read
-from assay.explain import Explanation, explain
+from assay.data import RawTable, Table, raw_table
+from assay.explain import Explanation, explain, grouped
 from assay.guarantees.seal import RepeatedUseWarning
 from assay.learning import baseline, spaces
 from assay.learning import first as first_answer
+from assay.learning import looks as looking
 from assay.learning.events import Event, Note
-from assay.learning.finalists import Final
+from assay.learning.finalists import Final, Finalist
 from assay.learning.folds import FoldModel, Folds
 from assay.learning.metrics import Metric, chosen_metric
 from assay.learning.model import TableModel
-from assay.learning.problem import Problem, default_clip, posed
+from assay.learning.problem import Problem, about_held_rows, default_clip, make_problem, with_target
 from assay.learning.resume import Scores, fingerprint
 from assay.learning.search import Budget, Candidate, Search
 from assay.learning.workers import Pool
+from assay.messages import Message
 
 
 @dataclass
 class Study:
-    """What `learn` found: the leaderboard, the chosen model, its certificate, the rows it was judged on."""
+    """What `learn` found: the leaderboard, the chosen model, its certificate, and the rows of the table that have a
+    target; `features` are the columns as the training rows were read, `finalists` all that were certified."""
 
     task: str
     metric: Metric
@@ -51,11 +55,13 @@ class Study:
     why: str
     notes: list[str]
     rows: tuple[int, int]
-    table: Table
+    raw: RawTable
+    features: Table
     clip: float | None = None
     source: str = "the table"
     baseline: Candidate = field(default_factory=lambda: Candidate(baseline.NAME))
     folds: tuple[FoldModel, ...] = ()
+    finalists: tuple[Finalist, ...] = ()
 
     @property
     def leaderboard(self) -> Any:
@@ -86,11 +92,17 @@ class Study:
         assert self.certificate.split is not None
         return self.model, np.asarray(self.certificate.split["holdout"])
 
+    @cached_property
+    def table(self) -> Table:
+        """All rows that have a target, as the model reads them, with the target."""
+        columns = self.model.read(self.raw, lenient=True).columns | self.raw.read_as((self.model.target,)).columns
+        return Table(columns.values(), n_rows=self.raw.n_rows)
+
     @property
-    def holdout(self) -> tuple[Table, np.ndarray]:
-        """The rows of `judged` as a table, and their targets."""
+    def holdout(self) -> tuple[RawTable, np.ndarray]:
+        """The rows of `judged`, and their targets."""
         model, held = self.judged
-        rows = self.table.take(held)
+        rows = self.raw.take(held)
         return rows, model.labels(rows)
 
     @property
@@ -115,7 +127,14 @@ class Study:
         """Return what the model does on the hold-out rows: what columns are worth and do, and where the errors are; see
         `judged`."""
         model, held = self.judged
-        return explain(model, self.table, held, columns=columns, delta=float(1 - Decimal(self.confidence)))
+        return explain(model, self.table, held, columns=columns, **self.explaining)
+
+    @property
+    def explaining(self) -> dict[str, Any]:
+        """What `explain` needs to know of the study: delta and the share of it that the chosen model had among the
+        finalists, up to what errors count, and whether rows come in groups."""
+        delta, share = float(self.certificate.delta_total), 1.0 if self.folds else self.chosen.share
+        return {"delta": delta, "share": share, "clip": self.clip, "grouped": grouped(self.certificate)}
 
     def plot(self) -> Any:
         """Return a figure of the leaderboard: each learner by cross-validation."""
@@ -145,6 +164,7 @@ def learn(
     task: str | None = None,
     force: bool = False,
     workers: int | None = None,
+    looks: int | None = None,
     resume: str | PathLike[str] | None = None,
     tell: Callable[[Event], None] = lambda event: None,
     stop: Any = None,
@@ -153,7 +173,8 @@ def learn(
 
     Parameters
     ----------
-    table : a `Table`, or what `assay.data.read` reads: a file, a frame, a dict of columns.
+    table : what `assay.data.read` reads: a file, a frame, a dict of columns; or `assay.data.raw_table` of it, which
+        says which columns are nominal or ordered.
     time : float, optional
         Seconds for everything; 60 if left out, and then it ends when two rounds of the search improve nothing.
     trials : int, optional
@@ -177,8 +198,12 @@ def learn(
         of the median on the training rows.
     force : try learners that are named although there are too many rows for them.
     workers : processes that fit side by side, all cores if left out; 0: none beside this one.
+    looks : int, optional
+        Split the hold-out rows in advance into so many parts. Each study of the same table and seed opens one that no
+        earlier one has seen, so that whatever was changed in between is covered; see `assay.learning.looks`, also for
+        the ledger that tells how often hold-out rows were looked at.
     resume : a file of scores, which is made, or added to: candidates that an earlier run of the same study has judged
-        are not fitted again for it. It also tells how often hold-out rows of the table were opened.
+        are not fitted again for it.
     tell : called with each event (`assay.learning.events`).
     stop : an event, or a function: ends the search when it is set, or true; so does the first Ctrl-C.
 
@@ -189,24 +214,31 @@ def learn(
     >>> study.chosen.name, study.chosen.bound < 0.25
     ('LinearDiscriminantAnalysis', True)
     """
-    _check(time, trials, certify, group, time_column, clip)
+    _check(time, trials, certify, group, time_column, clip, seed)
+    if looks is not None and (certify == "folds" or time_column is not None):
+        raise ValueError("--looks splits hold-out rows that are drawn; folds or a time column need new rows instead.")
     budget = Budget(None if trials is not None else 60.0 if time is None else time, trials, stop)
     source = str(table) if isinstance(table, (str, PathLike)) else "the table"
     delta, file = 1 - Decimal(confidence), None if resume is None else Path(resume)
     with tempfile.TemporaryDirectory(prefix="assay-") as folder, Pool(workers) as pool:
         if time is None:  # the 60 s are without compiling, which happens once
             budget.aside = lambda: pool.compiling
-        known = table if isinstance(table, Table) else read(table)
         in_folds = certify == "folds"
-        problem = posed(known, target, task, holdout, seed, group, time_column, Path(folder), in_folds)
-        clip = None if in_folds else _clip(problem, clip)
+        known, dropped = with_target(raw_table(table), target)
+        reserve = None
+        if looks is not None:
+            known, reserve = looking.reserved(known, target, looks, holdout, seed, group)
+        own = None if reserve is None else reserve.held
+        problem = make_problem(known, target, task, holdout, seed, group, time_column, Path(folder), in_folds, own)
+        problem.notes[:0] = dropped
+        given, clip = clip, None if in_folds else _clip(problem, clip)
         wanted = chosen_metric(metric, cost, problem.task, problem.codes, len(problem.classes))
         spaces.check_names(problem.task, [*learners, *exclude])
         _tell_notes(problem, tell)
-        rows = fingerprint(problem.table, target, problem.task)
+        rows = fingerprint(problem.raw.digest(), target, problem.task)
 
         def searched(part: Problem, judge: Metric, allowed: Budget) -> Search:
-            about = fingerprint(Table({}), rows, part.held, seed, group, time_column, judge.name, judge.cost)
+            about = fingerprint(rows, part.held, seed, group, time_column, judge.name, judge.cost)
             asked = (problem.task, learners, exclude, len(part.train))
             first, slow = spaces.suitable(*asked, force)
             search = Search(part, judge, pool, allowed, tell, time is not None, Scores(file, about))
@@ -217,23 +249,29 @@ def learn(
         if in_folds:
             parts = Folds(problem, folds, wanted, pool, budget, tell, searched)
             parts.run()
-            _tell_opened(problem, *Scores(file, rows).opened(rows, delta), delta, tell)
-            return _folds_study(problem, parts, confidence, source)
+            looked = _look(problem, delta, None, tell)
+            found = _folds_study(problem, parts, looking.share(delta, looked.count), confidence, source)
+            return _with_looks(found, looked, None)
         if not learners:
-            first_answer.begin(problem, wanted, pool, tell, delta, clip)
+            first_answer.begin(problem, wanted, pool, tell, delta, given)
         search = searched(problem, wanted, budget)
         if budget.stopped:
             tell(Note("Stopped: the best so far is fitted to all training rows and certified.", passing=True))
-        _tell_opened(problem, *search.scores.opened(rows, delta), delta, tell)
-        chosen, result = Final(problem, search, pool, budget, tell, delta, clip).run()
-    return _study(problem, search, chosen, result, confidence, clip, source)
+        looked = _look(problem, delta, reserve, tell)
+        final = Final(problem, search, pool, budget, tell, looking.share(delta, looked.count), clip)
+        chosen, result = final.run()
+        for note in about_held_rows(problem, result["model"]):
+            problem.notes.append(note)
+            tell(Note(note))
+    found = _study(problem, search, chosen, result, confidence, clip, source)
+    return _with_looks(replace(found, finalists=final.certified), looked, reserve)
 
 
 def _clip(problem: Problem, given: float | None) -> float | None:
     """Return up to what the errors of a regression count."""
     if problem.task == "classify" and given is not None:
-        raise ValueError("--clip is for regression; the error rate of a classifier needs none.")
-    return default_clip(problem.y[problem.train]) if problem.task == "regress" and given is None else given
+        raise ValueError(Message("clip.classes"))
+    return default_clip(problem.y) if problem.task == "regress" and given is None else given
 
 
 def _tell_notes(problem: Problem, tell: Callable[[Event], None]) -> None:
@@ -241,28 +279,42 @@ def _tell_notes(problem: Problem, tell: Callable[[Event], None]) -> None:
         tell(Note(note))
 
 
-def _tell_opened(problem: Problem, times: int, spent: float, delta: Decimal, tell: Callable[[Event], None]) -> None:
-    """Warn if the hold-out rows were opened before: what is chosen after looking twice is covered less."""
-    if not times:
-        return
-    sure = 100 * (1 - min(1.0, spent + float(delta)))
-    note = (
-        f"Rows of this table were held out and opened {times} time{'s' if times > 1 else ''} before. Each result by "
-        f"itself is as sure as it says; the best of all of them, only to {sure:.4g} %. New rows would mend that; "
-        "another split of the same ones does not."
-    )
-    problem.notes.append(note)
-    tell(Note(note))
-    warnings.warn(note, RepeatedUseWarning, stacklevel=3)
+def _look(
+    problem: Problem, delta: Decimal, reserve: looking.Reserve | None, tell: Callable[[Event], None]
+) -> looking.Looks:
+    """Write down that the hold-out rows are opened (of folds, all rows), and say so if they were before."""
+    held = problem.held if len(problem.held) else np.arange(len(problem.y))
+    looked = looking.record(problem.raw, problem.target.name, held, delta, reserve)
+    if looked.note:
+        problem.notes.append(looked.note)
+        tell(Note(looked.note))
+    if looked.count > 1:
+        warnings.warn(looked.note, RepeatedUseWarning, stacklevel=3)
+    return looked
+
+
+def _with_looks(found: Study, looked: looking.Looks, reserve: looking.Reserve | None) -> Study:
+    """Return the study with the looks in its certificate and, if there were earlier ones, in its sentence."""
+    if looked.count:
+        found.certificate = replace(found.certificate, looks={"count": looked.count, **looking.plain(reserve)})
+    if looked.count > 1:
+        found.why += (
+            f" This is look {looked.count} at these rows: if anything was changed after an earlier one, the bound is "
+            "not valid."
+        )
+    return found
 
 
 def _check(
-    time: float | None, trials: int | None, certify: str, group: str | None, time_column: str | None, clip: Any
-) -> None:
+    time: float | None, trials: int | None, certify: str, group: str | None, time_column: str | None, clip: Any,
+    seed: int,
+) -> None:  # fmt: skip
     if time is not None and not time > 0:
         raise ValueError(f"time must be a number of seconds > 0; got {time!r}.")
     if trials is not None and trials < 1:
         raise ValueError(f"trials must be a whole number > 0; got {trials!r}.")
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"seed must be a whole number from 0 to 2^63 - 1; got {seed!r}.")
     if certify not in ("holdout", "folds"):
         raise ValueError(f'certify must be "holdout" or "folds"; got {certify!r}.')
     if certify == "folds" and (group is not None or time_column is not None):
@@ -284,17 +336,18 @@ def _study(
     )
     found = Study(
         problem.task, search.metric, [*rest[:place], base, *rest[place:]], chosen, result["model"],
-        result["certificate"], confidence, "", problem.notes, (len(problem.train), len(problem.held)), problem.table,
-        clip if problem.task == "regress" else None, source, base,
+        result["certificate"], confidence, "", problem.notes, (len(problem.train), len(problem.held)), problem.raw,
+        problem.features, clip if problem.task == "regress" else None, source, base,
     )  # fmt: skip
     found.why = _why(found, problem)
     return found
 
 
-def _folds_study(problem: Problem, parts: Folds, confidence: str, source: str) -> Study:
+def _folds_study(problem: Problem, parts: Folds, delta: Decimal, confidence: str, source: str) -> Study:
     """Return the study whose model is made of the models of the folds."""
     model = parts.joined()
-    certificate = parts.certify(model, 1 - Decimal(confidence))
+    parts.tell_copies(model)
+    certificate = parts.certify(model, delta)
     own = [one.candidate for one in parts.models]
     name = f"{'Vote' if problem.task == 'classify' else 'Mean'} of {len(own)} fold models"
     chosen = Candidate(name, status="chosen", losses=[loss for one in own for loss in one.losses])
@@ -305,11 +358,11 @@ def _folds_study(problem: Problem, parts: Folds, confidence: str, source: str) -
     if claim is not None:
         chosen.bound = of_vote(claim.value, len(own)) if problem.task == "classify" else claim.value
     base = _baseline(problem, parts.metric)
-    errors = [problem.mean_error(one.held, one.baseline) for one in parts.models]
+    errors = [problem.mean_error(problem.y[one.held], one.baseline) for one in parts.models]
     base.holdout_error = float(np.average(errors, weights=np.bincount(parts.fold)))
     found = Study(
         problem.task, parts.metric, [chosen, *own, base, *_together(parts)], chosen, model, certificate, confidence, "",
-        problem.notes, (len(problem.y), 0), problem.table, None, source, base, tuple(parts.models),
+        problem.notes, (len(problem.y), 0), problem.raw, problem.features, None, source, base, tuple(parts.models),
     )  # fmt: skip
     found.why = _why_folds(found)
     return found
@@ -346,8 +399,8 @@ def _why_folds(found: Study) -> str:
         said += percent_up(found.chosen.bound)
     else:
         low, high = found.model.learner.range_
-        said = f"its mean absolute error (targets counted within {low:.4g} to {high:.4g}) is at most "
-        said += up(claim.value, 4)
+        inside = f"{up(low, 4)} to {outward(high, 'lower', 4)}"  # of fewer targets less is true than of more
+        said = f"its mean absolute error (targets counted within {inside}) is at most {up(claim.value, 4)}"
     return f"{why} On new data like these {said}, with {sure} confidence; {_folds_against_baseline(found)}"
 
 
@@ -367,7 +420,7 @@ def _folds_against_baseline(found: Study) -> str:
 
 def _baseline(problem: Problem, metric: Metric) -> Candidate:
     """Return the row of the leaderboard for a model that looks at no column."""
-    own = problem.y[problem.train]
+    own = problem.y
     value = baseline.constant(own, problem.task)
     row = Candidate(baseline.NAME, status="baseline", note=baseline.in_words(value, problem.task))
     n = len(problem.classes)
@@ -377,9 +430,9 @@ def _baseline(problem: Problem, metric: Metric) -> Candidate:
         row.losses = [metric.of(problem.codes, code, shares, n)]
     else:
         row.losses = [metric.of(own, np.full(len(own), value), None, 0)]
-    row.training_error = problem.mean_error(problem.train, value)
+    row.training_error = problem.mean_error(own, value)
     if len(problem.held):
-        row.holdout_error = problem.mean_error(problem.held, value)
+        row.holdout_error = problem.mean_error(problem.held_targets(), value)
     row.cv = metric.shown(row.loss)
     return row
 
@@ -401,7 +454,8 @@ def _why(found: Study, problem: Problem) -> str:
     said = (
         f"it errs in at most {percent_up(chosen.bound)} of cases"
         if classes
-        else f"its mean absolute error (each counted up to {found.clip:.4g}) is at most {up(chosen.bound, 4)}"
+        else f"its mean absolute error (each counted up to {outward(found.clip, 'lower', 4)}) is at most "
+        f"{up(chosen.bound, 4)}"
     )
     where = "On new data like these" if problem.time is None else "On new data like the newest of these"
     where = where if problem.group is None else "In new groups like these, on average,"
@@ -430,11 +484,13 @@ def _of_metric(found: Study) -> str:
 def _against_baseline(found: Study) -> str:
     base = found.baseline
     rival = base.note.removeprefix("always ")
-    beside = ("P61/1", "P65/1", "P66/2")
-    claim = next((one for one in found.certificate.claims if one.template in beside), None)
+    claims = {one.template: one for one in found.certificate.claims}
+    claim = next((claims[code] for code in ("P61/1", "P65/1", "P66/2") if code in claims), None)
     if claim is not None and claim.direction == "lower" and claim.value > 0:
         by = percent_up(claim.value, "lower") if found.task == "classify" else outward(claim.value, "lower", 4)
         return f"it is proved to beat always answering {rival}, by at least {by}."
+    if "P61/2" in claims:
+        return f"it is proved to beat always answering {rival}; by how much is not."
     error = base.holdout_error
     shown = f"{100 * error:.1f} %" if found.task == "classify" else f"{error:.4g}"
     if found.chosen.holdout_error >= error:

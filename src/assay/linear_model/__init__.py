@@ -5,8 +5,7 @@ from assay.linear_model._formulas import hyperplane_margin, likelihood_term, log
 from assay.linear_model._glm import GeneralizedLinearRegressor
 from assay.linear_model._least_squares import LinearRegression, RankWarning, Ridge
 from assay.linear_model._logistic import LogisticRegression
-from assay.linear_model._perceptron import Perceptron
-from assay.linear_model._perceptron_trace import PerceptronTrace, perceptron_trace
+from assay.linear_model._perceptron import Perceptron, PerceptronTrace, perceptron_trace
 from assay.linear_model._pocket import Pocket
 from assay.linear_model._separator import InseparableWarning, LinearSeparator
 from assay.linear_model._sgd import SGDClassifier, SGDRegressor

@@ -4,13 +4,11 @@
 
 with l1 = S alpha l1_ratio, l2 = S alpha (1 - l1_ratio), S = sum s_i: S times scikit-learn's objective.
 
-Claims: the duality gap at theta = r - mean(r), shortened to |X^T theta| <= l1 when l2 = 0; with l2 > 0 also
-the distance of w
-        to the exact optimum.
-Method: one pass sums the centred second moments; coordinate descent then needs no rows, only d numbers per
-update. Columns out
-        of use are left out until their correlation with the residual exceeds l1. Friedman, Hastie and
-        Tibshirani 2010.
+Claims: the duality gap at theta = r - mean(r), shortened to |X^T theta| <= l1 when l2 = 0; with l2 > 0 also the
+        distance of w to the exact optimum.
+Method: one pass sums the second moments of columns and target about their means; coordinate descent then needs no
+        rows, only d numbers per update. Columns out of use are left out until their correlation with the residual
+        exceeds l1. Friedman, Hastie and Tibshirani 2010.
 """
 
 import warnings
@@ -29,19 +27,30 @@ from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card, Range, log
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.linear_model._base import LinearRegressor
+from assay.linear_model._base import LinearRegressor, SquaredObjective
 from assay.linear_model._least_squares import CONSTRAINED, suboptimality
 from assay.linear_model._least_squares_solver import Options, solve
-from assay.linear_model._objective import SquaredObjective
-from assay.linear_model._second_moments import Moments, centred_moments
 from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Count, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows
 from assay.theory.spaces import LinearFunctions
 
+_MOST_COLUMNS = 20_000  # their second moments take 3.2 GB
 _NOTHING = 1e-15  # of the squares of y: a gap that rounding alone makes
 _PATIENCE = 100  # sweeps after which the optimum for the signs found so far is tried
+
+
+class Moments(NamedTuple):
+    """Centred second moments: X'X (d, d), X'y (d,), y'y; the means that were taken out; the sum of
+    weights."""
+
+    gram: np.ndarray
+    cross: np.ndarray
+    total: float
+    mean: np.ndarray
+    mean_y: float
+    weight: float
 
 
 class Limits(NamedTuple):
@@ -202,7 +211,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         """Return the second moments of the rows: those of the last fit if it is started from and had the same rows."""
         seen = None
         if self.warm_start and isinstance(rows, MemoryRows):
-            from assay.loops.same_rows import mark
+            from assay.linear_model._row_loops import mark
 
             seen = mark(rows.X, rows.y, rows.weight)
         if seen is None:
@@ -387,7 +396,7 @@ def _solve(
     moments: Moments, l1: float, l2: float, limits: Limits, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, int, float]:
     """Return w, the sweeps made and the gap reached, from `start` or from zero."""
-    from assay.linear_model._coordinate_loop import descend, gap_of
+    from assay.linear_model._row_loops import descend, gap_of
 
     w = np.zeros(len(moments.cross)) if start is None else np.maximum(start, 0.0 if limits.positive else -np.inf)
     q = moments.cross - moments.gram @ w
@@ -410,7 +419,7 @@ def _solve(
 
 def _ridge(moments: Moments, l2: float) -> tuple[np.ndarray, int, float]:
     """Return w, one step and its gap where there is no L1 penalty: the minimum has a closed form."""
-    from assay.linear_model._coordinate_loop import gap_of
+    from assay.linear_model._row_loops import gap_of
 
     w = np.linalg.solve(moments.gram + l2 * np.eye(len(moments.cross)), moments.cross)
     return w, 1, gap_of(moments.cross - moments.gram @ w, moments.cross, w, moments.total, 0.0, l2, False)
@@ -456,3 +465,48 @@ def _target_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     if more:
         raise refuse(model, f"y must have one column; got {len(more) + 1}.")
     return one
+
+
+def centred_moments(model: Any, rows: Rows, intercept: bool) -> Moments:
+    """Return the second moments of the rows about their means; about zero without intercept. Two passes at
+    most."""
+    d = rows.n_features
+    if d > _MOST_COLUMNS:
+        raise refuse(
+            model,
+            f"second moments of {d} columns take {8 * d * d / 2**30:.0f} GiB; at most {_MOST_COLUMNS} "
+            "columns are fitted.",
+        )
+    first = next(iter(rows.blocks()))
+    with np.errstate(invalid="ignore", over="ignore"):
+        pilot = np.append(first.X.mean(axis=0), first.y.mean()) if intercept else np.zeros(d + 1)
+    sums = rows.sum(_second_moments, pilot)
+    if not np.isfinite(sums).all():
+        require_finite(rows, model)
+        raise refuse(
+            model,
+            "the entries are too large; their squares overflow. Coordinate descent iterations resulted in non-finite "
+            "parameter values.",
+        )
+    weight = float(sums[d, d])
+    shift = sums[d] / weight if intercept else np.zeros(d + 2)
+    central = sums - weight * np.outer(shift, shift)
+    means = pilot + np.append(shift[:d], shift[d + 1])
+    gram = np.ascontiguousarray(central[:d, :d])
+    return Moments(
+        gram,
+        central[:d, d + 1].copy(),
+        max(float(central[d + 1, d + 1]), 0.0),
+        means[:d],
+        float(means[d]),
+        weight,
+    )
+
+
+def _second_moments(block: Block, pilot: np.ndarray) -> np.ndarray:
+    """Return sum s_i a_i a_i^T, a = (x - pilot, 1, y - pilot)."""
+    from assay.loops.moments import moments
+
+    with np.errstate(invalid="ignore", over="ignore"):
+        y = (block.y.reshape(-1, 1) - pilot[-1]).astype(np.float64)
+        return moments(block.X, y, block.weight, pilot[:-1])

@@ -1,16 +1,14 @@
 """Generalised linear models.
 
-    minimise over w, b    P(w, b) = 1 / S sum_i s_i d(y_i, mu_i) / 2 + alpha / 2 |w|^2,   mu_i = g^-1(<w,
-    x_i> + b), S = sum s_i
+    minimise over w, b    P(w, b) = 1 / S sum_i s_i d(y_i, mu_i) / 2 + alpha / 2 |w|^2,   mu_i = g^-1(<w, x_i> + b)
 
-with d the unit deviance of the distribution and g the link. The log-linear regression of ln y, by least squares, is
-the distribution "lognormal": its errors are multiplicative, and it is not the same as least squares on y.
+with S = sum s_i, d the unit deviance of the distribution and g the link. The log-linear regression of ln y, by least
+squares, is the distribution "lognormal": its errors are multiplicative, and it is not the same as least squares on y.
 
-Claims: where P is convex, no coefficients within the stated distance lower P by more than the value (the
-gradient times that
-        distance), and the curvature at the model is at least the stated number in scaled columns.
-Method: Fisher scoring (Newton's method with the expected Hessian) with step halving, started on a sample
-when rows are many.
+Claims: where P is convex, no coefficients within the stated distance lower P by more than the value (the gradient
+        times that distance), and the curvature at the model is at least the stated number in scaled columns.
+Method: Fisher scoring (Newton's method with the expected Hessian) with step halving, started on a sample when rows
+        are many.
 """
 
 import warnings
@@ -28,11 +26,11 @@ from sklearn.utils.validation import column_or_1d
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Norm, Predictions
-from assay.linear_model import _glm_sums as sums
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares_solver import Options, solve
-from assay.losses.deviance import FAMILIES, LINKS, inverse_link, link_function
+from assay.losses.deviance import FAMILIES, LINKS, inverse_link, link_function, second_derivative, unit_deviance
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, newton
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
@@ -162,7 +160,7 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         rows = read_rows(self, X, column_or_1d(y, warn=True) if isinstance(y, np.ndarray) else y, sample_weight)
         require_finite(rows, self)
         _require_range(self, rows, name, link)
-        problem = _Problem(rows, name, link, float(self.alpha), self.fit_intercept, *rows.sum(sums.totals))
+        problem = _Problem(rows, name, link, float(self.alpha), self.fit_intercept, *rows.sum(_totals))
         with fit_log(self, self.max_iter, X, y) as log:
 
             def told(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
@@ -176,7 +174,7 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
                 told(found.x, found.value, found.gradient)
         self.coef_, self.intercept_ = problem.unpack(found.x)
         self.n_iter_ = found.n_iter
-        self.deviance_ = float(rows.sum(sums.deviance, self.coef_, self.intercept_, name, link))
+        self.deviance_ = float(rows.sum(_deviance, self.coef_, self.intercept_, name, link))
         if found.status != "converged":
             warnings.warn(
                 f"{type(self).__name__}: not converged after {found.n_iter} steps ({found.status}); "
@@ -197,7 +195,7 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the means."""
         rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
-        yield Predictions(sums.bounded_means, (self.coef_, self.intercept_, self.link_, rounding))
+        yield Predictions(_bounded_means, (self.coef_, self.intercept_, self.link_, rounding))
         if self.link_ == "identity":
             yield self._norm(rows)
         else:
@@ -217,12 +215,12 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
             self.link_,
             float(self.alpha),
             bool(self.fit_intercept),
-            *rows.sum(sums.totals),
+            *rows.sum(_totals),
         )
         x = problem.pack(self.coef_, self.intercept_)
         _, gradient = problem.value_gradient(x)
         largest = np.append(rows.largest_entries, 1.0)[: len(x)]
-        size = rows.sum(sums.slope_size, self.coef_, self.intercept_, self.distribution, self.link_)
+        size = rows.sum(_slope_size, self.coef_, self.intercept_, self.distribution, self.link_)
         mean_slope = float(size) / problem.weight
         rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
         slack = largest * (
@@ -251,8 +249,6 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
 
 
 # The problem --------------------------------------------------------------------------------------
-
-
 class _Problem(NamedTuple):
     """The objective as a function of x = (w, b), and the sum and mean of weights and targets."""
 
@@ -291,14 +287,14 @@ class _Problem(NamedTuple):
 
     def value_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         w, b = self.unpack(x)
-        value, slope, offset = self.rows.sum(sums.loss, w, b, self.distribution, *self.codes)
+        value, slope, offset = self.rows.sum(_loss, w, b, self.distribution, *self.codes)
         gradient = self.pack(slope / self.weight + self.alpha * w, offset / self.weight)
         return float(value) / self.weight + 0.5 * self.alpha * float(w @ w), gradient
 
     def hessian(self, x: np.ndarray, *, observed: bool = False) -> np.ndarray:
         w, b = self.unpack(x)
         d = self.rows.n_features
-        matrix = self.rows.sum(sums.curvature, w, b, self.distribution, *self.codes, observed) / self.weight
+        matrix = self.rows.sum(_curvature, w, b, self.distribution, *self.codes, observed) / self.weight
         matrix[np.arange(d), np.arange(d)] += self.alpha
         return matrix if self.intercept else matrix[:d, :d]
 
@@ -342,7 +338,7 @@ def _sampled_start(problem: _Problem, max_iter: int) -> np.ndarray:
     if n < 10 * _SAMPLE:
         return problem.start()
     sample = problem.rows.sample(_SAMPLE)
-    small = problem._replace(rows=sample)._replace(**dict(zip(("weight", "total"), sample.sum(sums.totals))))
+    small = problem._replace(rows=sample)._replace(**dict(zip(("weight", "total"), sample.sum(_totals))))
     try:
         found = newton(
             small.value_gradient,
@@ -359,8 +355,89 @@ def _sampled_start(problem: _Problem, max_iter: int) -> np.ndarray:
 
 def _require_range(model: Any, rows: Rows, name: str, link: str) -> None:
     low, strict, high = _RANGES[name]
-    least, most = min(rows.map(sums.least)), max(rows.map(sums.most))
+    least, most = min(rows.map(_least_target)), max(rows.map(_largest_target))
     if least < low or (strict and least <= low) or most > high:
         sign = ">" if strict else ">="
         bounds = f"y {sign} 0" + (" and y <= 1" if high == 1.0 else "")
         raise refuse(model, f"the {name} distribution needs {bounds}; got values from {least:g} to {most:g}.")
+
+
+def _target(block: Block, distribution: str) -> np.ndarray:
+    y = np.ascontiguousarray(block.y.reshape(len(block.X)), dtype=np.float64)
+    return np.log(y) if distribution == "lognormal" else y
+
+
+def _family(distribution: str) -> str:
+    return "gaussian" if distribution == "lognormal" else distribution
+
+
+def _weights(block: Block) -> np.ndarray:
+    return np.empty(0) if block.weight is None else block.weight
+
+
+def _least_target(block: Block) -> float:
+    return float(np.min(block.y))
+
+
+def _largest_target(block: Block) -> float:
+    return float(np.max(block.y))
+
+
+def _totals(block: Block) -> tuple[float, float]:
+    """Return the sum of weights, and of weighted targets."""
+    y = block.y.reshape(len(block.X))
+    return (
+        (float(len(y)), float(y.sum()))
+        if block.weight is None
+        else (float(block.weight.sum()), float(block.weight @ y))
+    )
+
+
+def _loss(
+    block: Block, w: np.ndarray, b: float, distribution: str, family: int, link: int
+) -> tuple[float, np.ndarray, float]:
+    from assay.loops.glm import loss_block
+
+    return loss_block(block.X, _target(block, distribution), _weights(block), family, link, w, b)
+
+
+def _curvature(
+    block: Block, w: np.ndarray, b: float, distribution: str, family: int, link: int, observed: bool
+) -> np.ndarray:
+    """Return sum h_i (x, 1)(x, 1)^T, h the expected or the observed second derivative of each loss."""
+    from assay.loops.glm import curvatures
+    from assay.loops.moments import moments
+
+    y = _target(block, distribution)
+    if observed:
+        f = block.X @ w + b
+        h = second_derivative(_family(distribution), LINKS[link], y, f)
+        h = h if block.weight is None else h * block.weight
+    else:
+        h = curvatures(block.X, y, _weights(block), family, link, w, b)
+    return moments(block.X, np.empty((len(y), 0)), h, np.zeros(block.X.shape[1]))
+
+
+def _slope_size(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:
+    """Return a bound of the sum of s |d loss / d f|, up to a small factor."""
+    from assay.loops.glm import slope_size_block
+
+    y, f = _target(block, distribution), block.X @ w + b
+    family, code = (0, 0) if distribution == "lognormal" else (FAMILIES.index(distribution), LINKS.index(link))
+    return float(slope_size_block(y, f, _weights(block), family, code))
+
+
+def _deviance(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:
+    y, f = _target(block, distribution), block.X @ w + b
+    unit = unit_deviance(_family(distribution), y, f if distribution == "lognormal" else inverse_link(link, f))
+    return float(unit.sum() if block.weight is None else block.weight @ unit)
+
+
+def _bounded_means(block: Block, w: np.ndarray, b: float, link: str, rounding: float) -> tuple[np.ndarray, float]:
+    """Return the means g^-1(<w, x> + b), and how far rounding can move them, doubled."""
+    f = block.X @ w + b
+    with np.errstate(over="ignore", divide="ignore"):
+        mean = inverse_link(link, f)
+        ends = [inverse_link(link, f + side * rounding) for side in (1, -1)]
+    slack = 2 * np.maximum(np.abs(ends[0] - mean), np.abs(ends[1] - mean)).max() + 4e-13 * np.abs(mean).max()
+    return mean[:, None], float(slack)

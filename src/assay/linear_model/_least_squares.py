@@ -28,7 +28,7 @@ from sklearn.callback import with_callbacks
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card, log
 from assay.claims.claim import Claim, NotApplicable
-from assay.linear_model._base import LinearRegressor
+from assay.linear_model._base import LinearRegressor, SquaredObjective
 from assay.linear_model._least_squares_solver import (
     Options,
     Solution,
@@ -38,8 +38,7 @@ from assay.linear_model._least_squares_solver import (
     solve,
     solve_each,
 )
-from assay.linear_model._objective import SquaredObjective
-from assay.linear_model._sag import refuse_zero_rows
+from assay.linear_model._logistic_solvers import refuse_zero_rows
 from assay.optim.duality import gamma, outward, residual_sums, score_rounding
 from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Constraint, Count, Flag, Maybe, Number, check, refuse

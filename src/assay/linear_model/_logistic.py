@@ -10,7 +10,7 @@ Claims: the duality gap at alpha_i = C_i sigma(-z_i), classes balanced (binary),
         the separating hyperplane, because then there is no minimum.
 Method: Newton's method, started at the optimum of a sample of the rows and with a Hessian that is kept while
         it serves; the Hessian of K > 2 classes, or of very many columns, is never formed (conjugate
-        gradients). Or L-BFGS. With an L1 penalty proximal Newton steps: see `_logistic_l1`.
+        gradients). Or L-BFGS. With an L1 penalty proximal Newton steps: see `_logistic_solvers`.
 """
 
 import warnings
@@ -34,13 +34,17 @@ from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model import _logistic_sums as sums
-from assay.linear_model._base import LinearClassifier
+from assay.linear_model._base import LinearClassifier, LogisticObjective
 from assay.linear_model._formulas import logit
-from assay.linear_model._logistic_l1 import Penalties, minimise_composite, minimise_with_column
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
-from assay.linear_model._objective import LogisticObjective
-from assay.linear_model._sag import average_gradients, refuse_zero_rows
-from assay.linear_model._separation import separation_claim
+from assay.linear_model._logistic_solvers import (
+    Penalties,
+    average_gradients,
+    minimise_composite,
+    minimise_with_column,
+    refuse_zero_rows,
+)
+from assay.linear_model._separator import separation_claim
 from assay.optim.gap import GAP, MULTINOMIAL, PenalisedProblem, gap_claims
 from assay.optim.newton import Found
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse

@@ -13,7 +13,6 @@ from scipy.optimize import minimize
 
 from assay.claims.claim import Claim
 from assay.fitlog import FitLog
-from assay.linear_model import _logistic_sparse as sparse
 from assay.linear_model import _logistic_sums as sums
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, conjugate_gradients, newton
@@ -57,8 +56,8 @@ class Problem(NamedTuple):
     @property
     def total(self) -> float:
         """Sum of all C_i."""
-        thin = sparse.thin_block(self.rows)
-        return sparse.total_cost(thin, self.cost) if thin else float(self.rows.sum(sums.total_cost, self.cost))
+        thin = sums.thin_block(self.rows)
+        return sums.sparse_total_cost(thin, self.cost) if thin else float(self.rows.sum(sums.total_cost, self.cost))
 
     def pack(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         return np.hstack([coef, intercept[:, None]]).ravel() if self.intercept else coef.ravel()
@@ -91,11 +90,11 @@ class Problem(NamedTuple):
     def value_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         coef, intercept = self.unpack(x)
         statistic = sums.binary if self.n_classes == 2 else sums.multinomial
-        thin = sparse.thin_block(self.rows)
+        thin = sums.thin_block(self.rows)
         if thin is None:
             value, slope, pull = self.rows.sum(statistic, coef, intercept, self.cost)
         else:
-            value, slope, pull = sparse.value_slopes(thin, coef, intercept, self.cost, self.rows.n_jobs)
+            value, slope, pull = sums.sparse_value_slopes(thin, coef, intercept, self.cost, self.rows.n_jobs)
         w = self.penalised(x)
         gradient = self.pack(slope, pull) + self.penalty * w
         return float(value) + 0.5 * self.penalty * float(w @ x), gradient
@@ -103,8 +102,8 @@ class Problem(NamedTuple):
     def column_scale(self) -> np.ndarray:
         """Return the roots of the diagonal of a bound on the Hessian."""
         factor = 0.25 if self.n_classes == 2 else 0.5
-        thin = sparse.thin_block(self.rows)
-        diagonal = factor * (sparse.squares(thin, self.cost) if thin else self.rows.sum(sums.squares, self.cost))
+        thin = sums.thin_block(self.rows)
+        diagonal = factor * (sums.sparse_squares(thin, self.cost) if thin else self.rows.sum(sums.squares, self.cost))
         diagonal[:-1] += self.penalty
         diagonal[-1] += self.on_intercept
         diagonal[diagonal == 0] = 1.0
@@ -119,13 +118,13 @@ class Problem(NamedTuple):
             return self._factored(x)
         multiply = partial(self._multiply, self._products(*self.unpack(x)))
         precondition = self.precondition or self.preconditioner()
-        rtol = _FORCING if sparse.thin_block(self.rows) is None else _FORCING_SPARSE
+        rtol = _FORCING if sums.thin_block(self.rows) is None else _FORCING_SPARSE
         return lambda g: conjugate_gradients(multiply, precondition, g, rtol=rtol, max_iter=250)
 
     @property
     def by_products(self) -> bool:
         """Whether the Hessian of one class is only multiplied with: of many columns, or of few entries."""
-        return self.rows.n_features > _WIDE or sparse.thin_block(self.rows) is not None
+        return self.rows.n_features > _WIDE or sums.thin_block(self.rows) is not None
 
     def _factored(self, x: np.ndarray) -> Solve:
         hessian = self.rows.sum(sums.binary_hessian, *self.unpack(x), self.cost)
@@ -135,15 +134,15 @@ class Problem(NamedTuple):
         hessian = hessian if self.intercept else hessian[:d, :d]
         return _solver(hessian)
 
-    def _products(self, coef: np.ndarray, intercept: np.ndarray) -> sparse.Product:
+    def _products(self, coef: np.ndarray, intercept: np.ndarray) -> sums.Product:
         """Return a function that multiplies the Hessian of the losses with (V, v0)."""
-        thin = sparse.thin_block(self.rows)
+        thin = sums.thin_block(self.rows)
         if thin is not None:
-            return sparse.products(thin, coef, intercept, self.cost, self.rows.n_jobs)
+            return sums.sparse_products(thin, coef, intercept, self.cost, self.rows.n_jobs)
         statistic = sums.binary_product if self.n_classes == 2 else sums.multinomial_product
         return partial(self.rows.sum, statistic, coef, intercept, self.cost)
 
-    def _multiply(self, products: sparse.Product, v: np.ndarray) -> np.ndarray:
+    def _multiply(self, products: sums.Product, v: np.ndarray) -> np.ndarray:
         return self.pack(*products(*self.unpack(v))) + self.penalty * self.penalised(v)
 
     def preconditioner(self) -> Solve:
@@ -223,7 +222,7 @@ def minimise(
     if solver == "lbfgs":
         return _rested(_lbfgs(problem, start, done, told, max_iter, target), rounding)
     made = 0
-    if problem.n_classes == 2 and sparse.thin_block(problem.rows) is not None:  # a gradient costs as much as a product
+    if problem.n_classes == 2 and sums.thin_block(problem.rows) is not None:  # a gradient costs as much as a product
         found = _rested(_lbfgs(problem, start, done, told, min(max_iter, _FIRST_STEPS), target), rounding)
         if found.status not in ("max_iter", "stalled") or found.n_iter >= max_iter:
             return found

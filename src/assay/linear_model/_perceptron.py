@@ -2,15 +2,25 @@
 
     repeat over the rows: if y_i (<w, x_i> + b) <= 0 then w <- w + eta y_i x_i, b <- b + eta y_i
 
+Many classes are learnt one against the rest, or all together, one weight vector per class:
+
+    a row x of class y on which another class r scores at least as much:  w_y <- w_y + eta x,  w_r <- w_r - eta x
+
+where r is the class with the largest score among the others.
+
 Claims: if the loop ends, the hyperplane it found separates the classes (margin as witness), and the number of
         updates is at most (R / gamma)^2, R = max |(x_i, 1)| and gamma the margin of any separator in that
-        space. Novikoff 1962. If it does not end, a few rows whose hulls intersect, when they can be found,
-        prove that no separator exists.
-Method: one compiled pass per epoch, in the order of the data or in a new random order each epoch.
+        space. Novikoff 1962. All together, if some weights with |W| = 1 give every row's class the largest score with
+        a margin gamma, there are at most 2 R^2 / gamma^2 updates. Duda and Hart 1973; Crammer and Singer 2003. If the
+        loop does not end, a few rows whose hulls intersect, when they can be found, prove that no separator exists.
+Method: one compiled pass per epoch, in the order of the data or in a new random order each epoch. With a penalty,
+        weights, a tolerance or early stopping: stochastic gradients of the loss max(0, -y f).
+
+`perceptron_trace` is the algorithm as theory describes it: any start, any rule to choose a violated row.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,11 +38,9 @@ from assay.guarantees.compression import Updates, perceptron_statements
 from assay.guarantees.error_floor import gather
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.linear_model import _logistic_sums as sums
-from assay.linear_model._base import LinearClassifier
-from assay.linear_model._packed_rows import packed
-from assay.linear_model._perceptron_descent import descend, descend_once, is_plain
-from assay.linear_model._perceptron_joint import JointRun, joint_margin, joint_run
-from assay.linear_model._separation import inseparability_claim, separation_claim
+from assay.linear_model._base import LinearClassifier, packed
+from assay.linear_model._separator import inseparability_claim, separation_claim
+from assay.linear_model._sgd import SGDClassifier
 from assay.optim.duality import gamma
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows
@@ -40,6 +48,22 @@ from assay.theory.spaces import Linear
 
 _NOT_PLAIN = "The updates had weights, a penalty, or an end before the last mistake: the bound is about plain ones."
 _KEPT_UPDATES = 1_000_000  # updates remembered as the witness of the mistake bound
+_TOL = 1e-3  # of the mean loss, where none is given
+_KEPT = ("classes_", "coef_", "intercept_", "n_iter_", "t_", "history_", "n_features_in_", "feature_names_in_")
+_COUNTS = ("updates_", "n_updates_", "converged_", "margin_")  # of plain updates
+RULES = ("first", "random", "worst")
+
+
+class JointRun(NamedTuple):
+    """Weights and intercepts of the classes, updates, epochs, whether the last epoch had none, whether it was
+    stopped."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    updates: int
+    epochs: int
+    converged: bool
+    stopped: bool
 
 
 @dataclass(eq=False, repr=False)
@@ -320,7 +344,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
 
     def _replays(self, rows: Rows, code: int, sequence: np.ndarray, hyperplane: np.ndarray) -> bool:
         """Tell whether updates on these rows, in this order, lead to the hyperplane (w, b)."""
-        from assay.linear_model._perceptron_loop import replay_block
+        from assay.linear_model._perceptron_loops import replay_block
 
         wanted, at = np.unique(sequence, return_inverse=True)
         if not len(wanted) or wanted[-1] >= rows.n_rows:
@@ -347,7 +371,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         told: Any,
     ) -> "_Run":
         """Learn to tell class `code` from the others; writes w (d,) and b (1,)."""
-        from assay.linear_model._perceptron_loop import perceptron_block, sparse_perceptron_block
+        from assay.linear_model._perceptron_loops import perceptron_block, sparse_perceptron_block
 
         X, visit = getattr(rows, "X", None), perceptron_block
         if hasattr(X, "indptr"):
@@ -408,3 +432,153 @@ def _margin(rows: Rows, code: int, w: np.ndarray, b: float) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         least, norm = float(np.min(rows.map(_least_score, w, b, code))), float(np.linalg.norm(w))
     return least / norm if norm > 0 else -np.inf if least < 0 else 0.0
+
+
+def is_plain(model: Any, sample_weight: Any, start: tuple[Any, Any]) -> bool:
+    """Tell whether the updates are Rosenblatt's own, from zero until no mistake is left."""
+    asked = (model.penalty, model.class_weight, sample_weight, *start)
+    plain = all(one is None for one in asked) and model.tol in ("auto", None)
+    return plain and not model.early_stopping and not model.warm_start
+
+
+def descend(model: Any, X: Any, y: Any, sample_weight: Any, start: tuple[Any, Any]) -> None:
+    """Fit by epochs of stochastic gradients, from the last fit if `warm_start` asks for it."""
+    if model.warm_start and hasattr(model, "coef_"):
+        start = tuple(last if new is None else new for new, last in zip(start, (model.coef_, model.intercept_)))
+    inner = _inner(model)
+    inner.fit(X, y, coef_init=start[0], intercept_init=start[1], sample_weight=sample_weight)
+    _keep(model, inner)
+
+
+def descend_once(model: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+    """Visit the rows once more."""
+    inner = getattr(model, "_descent", None)
+    if inner is None:
+        inner = _inner(model)
+        if hasattr(model, "coef_"):  # a plain fit came before
+            inner.classes_, inner.coef_, inner.intercept_ = model.classes_, model.coef_, model.intercept_
+            inner.n_features_in_, inner.eta0_, inner.t_ = model.n_features_in_, float(model.eta0), 0
+            inner.moments_ = np.zeros((len(model.coef_), 2, model.n_features_in_ + 1))
+    inner.set_params(**_parameters(model)).partial_fit(X, y, classes=classes, sample_weight=sample_weight)
+    _keep(model, inner)
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    names = (
+        "penalty alpha l1_ratio fit_intercept max_iter shuffle verbose eta0 n_jobs random_state early_stopping "
+        "validation_fraction n_iter_no_change class_weight"
+    )
+    tol = _TOL if model.tol == "auto" else model.tol
+    return {"tol": tol, **{name: getattr(model, name) for name in names.split()}}
+
+
+def _inner(model: Any) -> Any:
+    named = type("Perceptron", (SGDClassifier,), {})  # so that refusals and warnings name who was called
+    return named(loss="perceptron", learning_rate="constant", **_parameters(model))
+
+
+def _keep(model: Any, inner: Any) -> None:
+    for name in _COUNTS:
+        model.__dict__.pop(name, None)
+    for name in _KEPT:
+        if hasattr(inner, name):
+            setattr(model, name, getattr(inner, name))
+    model._descent = inner
+
+
+class PerceptronTrace(NamedTuple):
+    """The final w, whether no row is violated, the rows used, and <w_t, w_f>, |w_t|^2 before each update and
+    at the end."""
+
+    w: np.ndarray
+    separated: bool
+    updates: np.ndarray
+    products: np.ndarray
+    squares: np.ndarray
+
+
+def perceptron_trace(
+    A: Any,
+    labels: Any,
+    *,
+    rule: str = "first",
+    start: str = "zero",
+    target: Any = None,
+    max_updates: int = 100_000,
+    random_state: Any = None,
+) -> PerceptronTrace:
+    """Run w <- w + l_i a_i on rows with l_i <a_i, w> <= 0 until there is none, and record each step.
+
+    `rule` picks the violated row: "first", "random", or "worst" (the most negative l_i <a_i, w>). `start` is
+    "zero", or
+    "first" for w = l_1 a_1. For unit rows and a unit `target` w_f of margin delta, after t updates from w =
+    l_1 a_1
+    <w, w_f> >= (t + 1) delta and |w|^2 <= t + 1, so t <= 1 / delta^2 - 1; from zero t <= 1 / delta^2; for
+    rows of length at
+    most R, t <= (R / delta)^2 from zero.
+
+    >>> trace = perceptron_trace([[1.0, 0.0], [0.6, 0.8]], [1, -1], start="first")
+    >>> trace.separated, len(trace.updates)
+    (True, 1)
+    """
+    if rule not in RULES or start not in ("zero", "first"):
+        raise ValueError(
+            f'perceptron_trace: rule must be in {RULES}, start "zero" or "first"; got {rule!r}, {start!r}.'
+        )
+    signed = np.asarray(A, dtype=np.float64) * np.asarray(labels, dtype=np.float64)[:, None]
+    random = check_random_state(random_state)
+    w = signed[0].copy() if start == "first" else np.zeros(signed.shape[1])
+    goal = np.zeros_like(w) if target is None else np.asarray(target, dtype=np.float64)
+    used: list[int] = []
+    products, squares = [w @ goal], [w @ w]
+    separated = False
+    while len(used) < max_updates:
+        scores = signed @ w
+        violated = np.flatnonzero(scores <= 0)
+        if not len(violated):
+            separated = True
+            break
+        i = {"first": violated[0], "worst": int(np.argmin(scores))}.get(rule)
+        i = random.choice(violated) if i is None else i
+        w = w + signed[i]
+        used.append(i)
+        products.append(w @ goal)
+        squares.append(w @ w)
+    return PerceptronTrace(w, separated, np.array(used, dtype=np.int64), np.array(products), np.array(squares))
+
+
+def joint_run(learner: Any, rows: Any, random: Any, told: Callable[..., bool]) -> JointRun:
+    """Learn all classes together; `random` shuffles the rows of each epoch, None keeps their order."""
+    from assay.linear_model._perceptron_loops import joint_block
+    from assay.linear_model._row_loops import shuffle
+
+    X = getattr(rows, "X", None)
+    if X is None or hasattr(X, "indptr"):
+        raise refuse(learner, 'multi_class="joint" reads dense rows in memory; use multi_class="ovr" for others.')
+    X, y = np.ascontiguousarray(X, dtype=np.float64), np.asarray(rows.y, dtype=np.int64)
+    K = len(learner.classes_)
+    W, b = np.zeros((K, rows.n_features)), np.zeros(K)
+    total, epoch, mistakes, stopped = 0, 0, -1, False
+    try:
+        while mistakes and epoch < learner.max_iter and not stopped:
+            order = np.arange(rows.n_rows)
+            if random is not None:
+                shuffle(order, int(random.randint(1, 2**62)))
+            mistakes = joint_block(X, y, order, float(learner.eta0), bool(learner.fit_intercept), W, b)
+            total, epoch = total + mistakes, epoch + 1
+            stopped = told(mistakes, mistakes, coef_=W.copy(), intercept_=b.copy())
+    except KeyboardInterrupt:
+        stopped = True
+    return JointRun(W, b, total, epoch, mistakes == 0, stopped and mistakes != 0)
+
+
+def joint_margin(rows: Any, coef: np.ndarray, intercept: np.ndarray) -> float:
+    """Return by how much the class of a row leads the others, at least, in units of the length of all weights."""
+    norm = float(np.linalg.norm(coef))
+    least = np.inf
+    for block in rows.blocks():
+        scores, at = block.X @ coef.T + intercept, np.arange(len(block.X))
+        own = scores[at, block.y]
+        scores[at, block.y] = -np.inf
+        least = min(least, float((own - scores.max(axis=1)).min()))
+    return least / norm if norm > 0 else 0.0

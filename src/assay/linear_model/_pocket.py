@@ -25,9 +25,8 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Decided, Gathered
-from assay.linear_model._base import LinearClassifier
-from assay.linear_model._packed_rows import packed
-from assay.linear_model._separation import inseparability_claim, separation_claim
+from assay.linear_model._base import LinearClassifier, packed
+from assay.linear_model._separator import inseparability_claim, separation_claim
 from assay.params import Count, Flag, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear
@@ -113,7 +112,7 @@ class Pocket(ClassifierMixin, LinearClassifier):
 
     def _run(self, rows: Any, code: int, limit: int, random: Any, log: FitLog) -> tuple[np.ndarray, float, int, int]:
         """Learn to tell class `code` from the others; return w, b, errors and updates."""
-        from assay.linear_model._pocket_loop import pocket_pass
+        from assay.linear_model._perceptron_loops import pocket_pass
 
         table = packed(rows.X)
         signs = np.where(rows.y == code, 1.0, -1.0)

@@ -4,8 +4,9 @@
 
 More than two classes: each against the rest, y_i = 1 for its own rows and -1 for all others.
 
-Claims: the margin that each hyperplane found leaves; or at most d + 2 rows whose hulls intersect, an exact proof
-        that no hyperplane exists (Gordan's alternative, checked in rational arithmetic).
+Claims: the margin that each hyperplane found leaves (D13); or at most d + 2 rows whose hulls intersect, an exact proof
+        that no hyperplane exists (D14: Gordan's alternative, checked in rational arithmetic). Other linear classifiers
+        make the same two claims.
 Method: constraint generation. A linear programme over a few rows (HiGHS) gives the hyperplane of largest least
         score; one pass over all rows finds those on the wrong side, which join the few. It ends with no row on
         the wrong side, or with a few rows that cannot be separated. So rows may lie in files or on a cluster.
@@ -26,9 +27,10 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.ledger import FIT_NOT_KEPT
+from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_sums import errors
-from assay.linear_model._separation import separation_claim
+from assay.optim.duality import gamma
 from assay.optim.lp import intersecting_hulls
 from assay.params import Count, Flag, check
 from assay.scan import Rows
@@ -37,6 +39,8 @@ from assay.theory.spaces import Linear
 _FIRST = 200  # rows of the first programme
 _JOINING = 100  # rows that may join the programme at once
 _SOFT_ROWS = 2_000  # rows on which the hyperplane of least total violation is sought when there is no separator
+_LP_ROWS = 50_000
+_EXACT_COLUMNS = 50
 
 
 class InseparableWarning(UserWarning):
@@ -289,3 +293,54 @@ def _unresolved(block: Block, code: int, w: np.ndarray, b: float) -> int:
     k = 2 * len(w) + 8
     f = (block.X @ w + b) * _signs(block, code)
     return int(np.count_nonzero(f <= 2.0**-52 * k * (np.abs(block.X) @ np.abs(w) + abs(b))))
+
+
+def separation_claim(
+    rows: Rows, w: np.ndarray, b: float, intercept: bool, code: int = 1, params: dict[str, Any] | None = None
+) -> Iterator[Claim]:
+    """Yield claim D13 (lower) if <w, x> separates class `code` from the others: the margin that w leaves.
+
+    With an intercept the margin is that of the best offset: half the gap between the classes' scores over
+    |w|.
+    """
+    norm = float(np.linalg.norm(w))
+    if norm == 0:
+        return
+    extremes = rows.map(_extremes, w, code)
+    inside, outside = min(low for low, _ in extremes), max(high for _, high in extremes)
+    gap = (inside - outside) / 2 if intercept else min(inside, -outside)
+    rounding = 8 * gamma(rows) / rows.n_rows * (rows.n_features + 4) * float(np.abs(w) @ rows.largest_entries)
+    margin = (gap - rounding) / norm * (1 - 1e-9)
+    if margin > 0:
+        radius = float(np.sqrt(max(rows.map(sums.largest_norm)))) * (1 + 1e-9)
+        yield Claim(
+            "D13/1",
+            margin,
+            "lower",
+            {"intercept": intercept, "radius": radius, **(params or {})},
+            witness={"w": w},
+        )
+
+
+def _extremes(block: Block, w: np.ndarray, code: int) -> tuple[float, float]:
+    """Return the least <w, x> over class `code` and the largest over the others."""
+    s = block.X @ w
+    own = block.y == code
+    return float(s[own].min(initial=np.inf)), float(s[~own].max(initial=-np.inf))
+
+
+def inseparability_claim(rows: Rows, intercept: bool) -> Claim | NotApplicable:
+    """Return claim D14: a few rows whose class hulls intersect, found by a linear programme and verified
+    exactly."""
+    if rows.n_rows > _LP_ROWS or rows.n_features > _EXACT_COLUMNS:
+        return NotApplicable(
+            "D14/1",
+            f"Deciding separability exactly is done up to {_LP_ROWS} rows and {_EXACT_COLUMNS} columns.",
+        )
+    parts = list(rows.blocks())
+    X, y = np.vstack([part.X for part in parts]), np.concatenate([part.y for part in parts])
+    found = intersecting_hulls(X, y, intercept)
+    if found is None:
+        return NotApplicable("D14/1", "No exact proof was found that the classes cannot be separated.")
+    witness = {"rows": found, "set": np.zeros(len(found), dtype=np.int64)}
+    return Claim("D14/1", 1.0, "lower", {"form": "ii", "intercept": intercept}, witness=witness)

@@ -28,7 +28,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearClassifier, LinearRegressor, SparseCoefficients
 from assay.linear_model._least_squares import suboptimality
 from assay.linear_model._logistic_problem import Problem, stationarity
-from assay.linear_model._sgd_descent import LOSSES, PARAMETERS, Descent, in_memory
+from assay.linear_model._sgd_base import LOSSES, PARAMETERS, Descent, in_memory
 from assay.losses import named
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows

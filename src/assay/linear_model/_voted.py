@@ -27,15 +27,53 @@ from assay import scan
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import NotApplicable
-from assay.guarantees.evidence import Evidence, Votes
+from assay.data.blocks import Block
+from assay.guarantees.compression import outside
+from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Votes
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.guarantees.progressive import Pass, vote_statements
-from assay.linear_model._perceptron_votes import PerceptronVotes, lost_rows, sure_positions, tally
 from assay.params import Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Space, Unbounded
 
+_UNIT = 2.0**-53
+_LEAST = 1e-290  # what underflow can hide
+_ENTRIES = 2**20  # numbers of hyperplanes, and of scores, that are held at once
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
+
+
+class PerceptronVotes(NamedTuple):
+    """Updates w_gained += (vector, constant), w_lost -= the same, from zero, and the votes of what is between them."""
+
+    vectors: np.ndarray
+    gained: np.ndarray
+    lost: np.ndarray
+    votes: np.ndarray
+    constant: float
+    classes: int
+
+    def hypotheses(self, rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield hyperplanes (members, 1 or K, d + 1) that have a vote, and their votes, so many as fit into memory with
+        their scores on that many rows. The first hypothesis, zero, votes for nobody and is left out."""
+        outputs, (updates, d) = 1 if self.classes == 2 else self.classes, self.vectors.shape
+        size = max(1, _ENTRIES // (outputs * max(d + 1, rows)))
+        W = np.zeros((outputs, d + 1))
+        for first in range(0, updates, size):
+            steps = self._steps(slice(first, first + size), outputs)
+            steps[0] += W
+            members = np.add.accumulate(steps, axis=0)
+            W, votes = members[-1], self.votes[first + 1 : first + 1 + size]
+            if votes.any():
+                yield members[votes > 0], votes[votes > 0].astype(np.float64)
+
+    def _steps(self, some: slice, outputs: int) -> np.ndarray:
+        rows = np.column_stack([self.vectors[some], np.full(len(self.vectors[some]), self.constant)])
+        if outputs == 1:
+            return np.where(self.gained[some] == 1, 1.0, -1.0)[:, None, None] * rows[:, None, :]
+        steps, at = np.zeros((len(rows), outputs, rows.shape[1])), np.arange(len(rows))
+        steps[at, self.gained[some]] = rows
+        steps[at, self.lost[some]] = -rows
+        return steps
 
 
 class HalfSpaceVotes:
@@ -155,7 +193,7 @@ class VotedPerceptron(ClassifierMixin, Learner):
 
     def _visit(self, rows: Rows) -> "_Run":
         """Make the pass; a row that rounding leaves open is decided in rational arithmetic."""
-        from assay.linear_model._voted_loop import voted_block
+        from assay.linear_model._perceptron_loops import voted_block
 
         W = np.zeros((1 if len(self.classes_) == 2 else len(self.classes_), rows.n_features + 1))
         constant, parts = float(self.constant_[0]), []
@@ -282,3 +320,53 @@ def _correct(W: np.ndarray, x: np.ndarray, code: int, taken: int) -> None:
     else:
         W[code] += x
         W[taken] -= x
+
+
+def tally(block: Block, voters: PerceptronVotes, rounded: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the votes (rows, K) for each class, and for each row the votes that rounding leaves open; these are not
+    looked for unless `rounded`."""
+    X = np.column_stack([block.X, np.full(len(block.X), voters.constant)])
+    votes, unsure = np.zeros((len(X), voters.classes)), np.zeros(len(X))
+    size = np.abs(X) if rounded else None
+    for W, weight in voters.hypotheses(len(X)):
+        outputs = W.shape[1]
+        scores = (X @ W.reshape(-1, X.shape[1]).T).reshape(len(X), -1, outputs)
+        slack = 0.0
+        if size is not None:
+            magnitude = (size @ np.abs(W).reshape(-1, X.shape[1]).T).reshape(scores.shape).max(axis=2)
+            slack = 8 * (X.shape[1] + 4) * _UNIT * magnitude + np.where(magnitude > 0, _LEAST, 0.0)
+        if outputs == 1:
+            score = scores[:, :, 0]
+            sides = [score < -slack, score > slack]
+        else:
+            best = np.partition(scores, outputs - 2, axis=2)[:, :, -2:]
+            sure, winner = best[:, :, 1] - best[:, :, 0] > 2 * slack, scores.argmax(axis=2)
+            sides = [sure & (winner == k) for k in range(outputs)]
+        for k, side in enumerate(sides):
+            votes[:, k] += side @ weight
+        if size is not None:
+            unsure += ((slack > 0) & ~np.logical_or.reduce(sides)) @ weight
+    return votes, unsure
+
+
+def _margins(block: Block, voters: PerceptronVotes) -> tuple[np.ndarray, np.ndarray]:
+    """Return by how many votes the class of each row leads, and the votes that rounding leaves open."""
+    votes, unsure = tally(block, voters, True)
+    at = np.arange(len(votes))
+    own = votes[at, block.y].copy()
+    votes[at, block.y] = -1.0
+    return own - votes.max(axis=1), unsure
+
+
+def lost_rows(block: Block, voters: PerceptronVotes, kept: np.ndarray) -> int:
+    """Return how many rows outside the sorted row numbers `kept` are not certainly right."""
+    margin, unsure = _margins(block, voters)
+    return outside(block, margin - unsure <= 0, kept)
+
+
+def sure_positions(block: Block, voters: PerceptronVotes) -> np.ndarray:
+    """Return the class with most votes; NOBODY for a tie, OPEN where rounding leaves it so."""
+    votes, unsure = tally(block, voters, True)
+    best = np.sort(votes, axis=1)[:, -2:]
+    lead = best[:, 1] - best[:, 0]
+    return np.where(lead > unsure, votes.argmax(axis=1), np.where((lead == 0) & (unsure == 0), NOBODY, OPEN))

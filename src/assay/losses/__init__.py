@@ -18,6 +18,7 @@ from assay.losses._labels import (
     hinge,
     log_loss,
     modified_huber,
+    multinomial,
     perceptron,
     sigmoid_squared,
     squared_hinge,
@@ -26,7 +27,6 @@ from assay.losses._labels import (
     zero_one,
 )
 from assay.losses._loss import CODES, Dual, Loss
-from assay.losses._multinomial import multinomial
 from assay.losses._numbers import (
     absolute_error,
     epsilon_insensitive,

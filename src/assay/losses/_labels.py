@@ -1,13 +1,17 @@
-"""Losses of a score f of rows with labels y = -1, +1: functions of the margin z = y f, with a = -y u in conjugates."""
+"""Losses of a score f of rows with labels y = -1, +1: functions of the margin z = y f, with a = -y u in conjugates.
+
+The multinomial logistic loss has class positions y = 0, ..., K - 1 and scores (n, K).
+"""
 
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, logsumexp, softmax, xlogy
 
 from assay.losses._loss import Dual, Function, Loss, entropy_excess, smoothed_step, within
 
 _NEWTON = 60
+_SIMPLEX = 1e-12  # how far rounding may put a row from the simplex
 
 
 def _of_margin(of: Function) -> Function:
@@ -149,9 +153,7 @@ exponential = Loss(
     lambda y, f: np.negative(y) * np.exp(-np.multiply(y, f)),
     labels=True,
     curvature=_of_margin(lambda z: np.exp(-z)),
-    dual=Dual(
-        _exponential_conjugate, lambda y, f: y * np.exp(-np.multiply(y, f)), _exponential_bracket, boxed=True
-    ),
+    dual=Dual(_exponential_conjugate, lambda y, f: y * np.exp(-np.multiply(y, f)), _exponential_bracket, boxed=True),
 )
 """exp(-z); conjugate a ln a - a for a >= 0."""
 
@@ -252,3 +254,41 @@ def gradient_table(z: Any = (-10.0, -5.0, -2.0, -1.0, 0.0, 1.0, 2.0, 5.0)) -> di
     z = np.asarray(z, dtype=np.float64)
     squared, cross = np.abs(sigmoid_squared.slope(1.0, z)), np.abs(log_loss.slope(1.0, z))
     return {"margin": z, "squared": squared, "cross-entropy": cross, "ratio": squared / cross}
+
+
+def _of_class(y: Any, shape: tuple[int, ...]) -> np.ndarray:
+    own = np.zeros(shape)
+    own[np.arange(shape[0]), np.asarray(y)] = 1.0
+    return own
+
+
+def _multinomial_value(y: Any, F: Any) -> np.ndarray:
+    F = np.asarray(F)
+    return logsumexp(F, axis=1) - F[np.arange(len(F)), np.asarray(y)]
+
+
+def _multinomial_slope(y: Any, F: Any) -> np.ndarray:
+    return softmax(F, axis=1) - _of_class(y, np.shape(F))
+
+
+def _multinomial_conjugate(y: Any, U: Any) -> np.ndarray:
+    p = U + _of_class(y, np.shape(U))
+    inside = (p.min(axis=1) >= -_SIMPLEX) & (np.abs(p.sum(axis=1) - 1.0) <= _SIMPLEX * p.shape[1])
+    kept = np.maximum(p, 0.0)
+    return within(inside, xlogy(kept, kept).sum(axis=1))
+
+
+def _multinomial_bracket(y: Any, F: Any, T: Any) -> np.ndarray:
+    p = np.maximum(_of_class(y, np.shape(F)) - T, 0.0)
+    log_q = F - logsumexp(F, axis=1, keepdims=True)
+    return np.maximum((xlogy(p, p) - p * log_q).sum(axis=1), 0.0)
+
+
+multinomial = Loss(
+    "multinomial",
+    _multinomial_value,
+    _multinomial_slope,
+    dual=Dual(_multinomial_conjugate, lambda y, F: -_multinomial_slope(y, F), _multinomial_bracket, boxed=True),
+)
+"""logsumexp(F) - F_y; conjugate sum_k p_k ln p_k with p = U + e_y in the simplex: the bracket is the relative entropy
+of p to softmax(F)."""

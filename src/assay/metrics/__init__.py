@@ -7,17 +7,22 @@ distances to the centroid), calinski_harabasz_score and mutual information; they
 """
 
 from assay.metrics._classes import ClassScore, Limited, class_scores
-from assay.metrics._geometry import (
+from assay.metrics._clusterings import (
     ClusterGeometry,
+    PairCounts,
     cluster_geometry,
     davies_bouldin,
+    distance_correlation,
     dunn,
+    fowlkes_mallows,
+    jaccard,
     mean_similarities,
+    pair_counts,
+    rand_index,
     rmsstd,
+    silhouette_samples,
+    silhouette_score,
 )
-from assay.metrics._partitions import PairCounts, fowlkes_mallows, jaccard, pair_counts, rand_index
-from assay.metrics._silhouette import silhouette_samples, silhouette_score
-from assay.metrics._topology import distance_correlation
 
 __all__ = [
     "ClassScore",

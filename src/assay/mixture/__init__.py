@@ -6,8 +6,7 @@ Small models for `assay.optim.em.em`, such as the three coins, are in `assay.mix
 
 from assay.mixture._classifier import GaussianMixtureClassifier
 from assay.mixture._components import DegenerateComponentWarning
-from assay.mixture._gaussian_density import GaussianDensity
-from assay.mixture._gaussian_mixture import GaussianMixture
+from assay.mixture._gaussian_mixture import GaussianDensity, GaussianMixture
 from assay.mixture._histogram import HistogramDensity
 
 __all__ = [

@@ -27,10 +27,8 @@ from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import FIT_NOT_KEPT
-from assay.mixture._claims import stationary
-from assay.mixture._components import Components, GaussianProblem, covariances_of
-from assay.mixture._density import bounded
-from assay.mixture._em_start import CONSTRAINTS, components
+from assay.mixture._components import CONSTRAINTS, Components, GaussianProblem, components, covariances_of
+from assay.mixture._density import bounded, stationary
 from assay.optim.em import Found, em
 from assay.params import check, refuse
 from assay.scan import Rows

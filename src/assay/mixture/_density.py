@@ -1,7 +1,12 @@
-"""What density estimators have in common: densities of rows, their mean, and what a certificate says of them."""
+"""What density estimators have in common: densities of rows, their mean, and what a certificate says of them.
 
+Of a mixture it says the log-likelihood, that it is a fixed point of EM, that no other weights of its components are
+better, and that no step lowered the likelihood.
+"""
+
+import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -13,12 +18,19 @@ from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.guarantees.evidence import Density, Evidence
-from assay.mixture._components import Components, covariances_of
+from assay.guarantees.evidence import Density, Evidence, Gathered
+from assay.guarantees.ledger import FIT_NOT_KEPT
+from assay.mixture._components import Components, GaussianProblem, covariances_of, plain_step
+from assay.optim.duality import outward
+from assay.optim.em import em
 from assay.params import refuse
 from assay.scan import Rows
 
 _UNIT = 2.0**-53
+_MOST_WORK = 2e8  # rows x components x (columns^2 + 50) x steps that are worth making again
+_MOST_ENTRIES = 2**26  # components x columns^2 up to which the checker holds moments
+_AGREE = 1e-6  # two runs of EM that differ in rounding alone and end farther apart were near a saddle
+_HIDDEN = 1e-6  # rounding of a log-density beyond which a fall of the likelihood cannot be seen
 
 
 class DensityEstimator(DensityMixin, Learner):
@@ -131,8 +143,6 @@ class GaussianEstimator(DensityEstimator):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the log-likelihood and how little a step of EM would still gain."""
-        from assay.mixture._claims import mixture_facts
-
         yield from mixture_facts(self, rows)
 
 
@@ -168,3 +178,216 @@ def bounded(block: Block, at: Components, largest: np.ndarray) -> tuple[np.ndarr
 def on_rows(block: Block, function: Any) -> Any:
     """Return the function of the block's rows."""
     return function(block.X)
+
+
+class Moments(NamedTuple):
+    """Sums over rows for each component: shares, z, z z' (z = U'(x - m)), and how far rounding can move them."""
+
+    mass: np.ndarray
+    linear: np.ndarray
+    square: np.ndarray
+    moved: np.ndarray  # (k, 3)
+    total: float
+
+
+def mixture_facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
+    """Yield the claims D23 about a Gaussian mixture, or one Gaussian, on the rows it was fitted to."""
+    at = model.components_
+    yield log_likelihood(model, rows)
+    hard = getattr(model, "assignment", "soft") == "hard"
+    if hard:
+        yield NotApplicable("D23/2", "Hard EM ends at a fixed point of hard assignments, not of EM.")
+        return
+    if not hasattr(model, "reg_covar_"):
+        yield NotApplicable("D23/2", FIT_NOT_KEPT)
+        return
+    yield from stationary(at, rows, model.reg_covar_)
+    yield from _monotone(model, rows)
+
+
+def log_likelihood(model: Any, rows: Rows) -> Claim | NotApplicable:
+    """Return the mean of ln p(x) over the rows."""
+    values, errors = density_of(model, rows)
+    weight = np.concatenate([np.ones(len(b.X)) if b.weight is None else b.weight for b in rows.blocks()])
+    if not np.isfinite(values).all():
+        return NotApplicable("D23/1", "A row has density 0.")
+    mean, spread = np.average(values, weights=weight), np.average(errors, weights=weight)
+    return Claim("D23/1", outward(4 * float(spread) + 1e-13 * abs(mean)), params={"center": float(mean)})
+
+
+def stationary(
+    at: Components, rows: Rows, reg_covar: float, code: int | None = None
+) -> Iterator[Claim | NotApplicable]:
+    """Yield how much an M step would gain and move, and how much other weights could gain; with `code` of one class."""
+    if at.means.size * at.means.shape[1] > _MOST_ENTRIES:
+        yield NotApplicable("D23/2", "So many moments, components times columns squared, are not held.")
+        return
+    which = {} if code is None else {"class": code}
+    found = Moments(*rows.sum(_moments, at, rows.largest_entries, code))
+    ratio, off = found.mass / (found.total * at.weights), found.moved[:, 0] / np.maximum(found.mass, 1e-300)
+    if off.max() > 0.1:
+        yield NotApplicable("D23/2", "Rounding leaves the shares of the components open.")
+        return
+    excess = np.abs(ratio - 1) + 2 * ratio * off
+    gain = float(at.weights @ np.maximum(_entropy(excess), _entropy(-np.minimum(excess, 1.0))))
+    try:
+        spread, moved = _spread(at, found, reg_covar)
+    except ArithmeticError:
+        yield NotApplicable("D23/2", "The covariance of a component's rows is not positive definite.")
+        return
+    params = {
+        "covariance": at.kind,
+        "reg_covar": float(reg_covar),
+        "moved": outward(float(max(moved, excess.max()))),
+        **which,
+    }
+    yield Claim("D23/2", outward(gain + spread), params=params)
+    yield Claim("D23/3", outward(max(0.0, float(np.max(ratio - 1 + 2 * ratio * off)))), params=which)
+
+
+def _spread(at: Components, found: Moments, reg: float) -> tuple[float, float]:
+    """Return the gain of means and covariances per unit of weight, and the farthest that one of them moves."""
+    share, d = found.mass / found.total, at.means.shape[1]
+    s = found.linear / found.mass[:, None]
+    lengths = np.linalg.norm(s, axis=1)
+    off = found.moved / found.mass[:, None]
+    s_off = 2 * (off[:, 1] + lengths * off[:, 0])
+    A = found.square / found.mass[:, None, None] - s[:, :, None] * s[:, None, :] - np.eye(d)
+    sizes = np.linalg.norm(A, axis=(1, 2)) + d + lengths**2
+    A_off = 2 * (off[:, 2] + sizes * off[:, 0] + 2 * lengths * s_off + s_off**2) + 64 * d * _UNIT * sizes
+    lengths = lengths + s_off
+    gain, farthest = float(share @ lengths**2) / 2, float(lengths.max())
+    U = at.each(at.factors)
+    if at.kind == "tied":
+        parts = [(1.0, np.einsum("k,kij->ij", share, A), float(share @ A_off), U[0])]
+    else:
+        parts = list(zip(share, A, A_off, U))
+    for weight, matrix, error, factor in parts:
+        added = reg * (factor.T @ factor)
+        matrix, error = matrix + added, error + 64 * d * _UNIT * float(np.linalg.norm(added))
+        values = np.diag(matrix)
+        if at.kind in ("full", "tied"):
+            values = np.linalg.eigvalsh(matrix)
+            error += 256 * d * d * _UNIT * (1 + float(np.abs(values).max()))
+        elif at.kind == "spherical":
+            values = np.full(d, values.mean())
+        error = 1.01 * error + 32 * d * _UNIT
+        ends = np.stack([values - error, values + error])
+        if ends.min() <= -0.999:
+            raise ArithmeticError
+        gain += 0.5 * float(weight) * float((ends - np.log1p(ends)).max(axis=0).sum() * (1 + 1e-9) + d * 1e-15)
+        farthest = max(farthest, float(np.abs(ends).max()) * np.sqrt(d))
+    return gain, farthest
+
+
+def _entropy(x: np.ndarray) -> np.ndarray:
+    """Return (1 + x) ln(1 + x) - x, a little enlarged."""
+    near = np.abs(x) < 1e-3
+    safe = np.where(near, 0.0, x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = np.where(safe <= -1, 1.0, (1 + safe) * np.log1p(np.maximum(safe, -1)) - safe)
+    return np.where(near, x**2 / 2 * (1 + np.abs(x)), far) * (1 + 1e-9)
+
+
+def _moments(block: Block, at: Components, largest: np.ndarray, code: int | None) -> tuple[Any, ...]:
+    """Return `Moments` of one block."""
+    X = block.X if code is None else block.X[block.y == code]
+    weight = np.ones(len(block.X)) if block.weight is None else block.weight
+    weight = weight if code is None else weight[block.y == code]
+    k, d = at.means.shape
+    distances = at.distances(X)
+    joint, errors = at.constants - 0.5 * distances, rounding_of(at, distances, largest)
+    total = logsumexp(joint, axis=1)
+    share = np.exp(joint - total[:, None]) * weight[:, None]
+    apart = 4 * (errors + (logsumexp(joint + errors, axis=1) - total)[:, None]) + 256 * _UNIT
+    lost = share * np.expm1(np.minimum(apart, 1.0)) + 1e-280
+    length, U = np.sqrt(distances), at.each(at.factors)
+    reach = (
+        4 * (2 * d + 32) * _UNIT * np.sqrt((np.einsum("kj,kji->ki", largest + np.abs(at.means), np.abs(U)) ** 2).sum(1))
+    )
+    rounding = 4 * (len(X) + 64) * _UNIT
+    linear, square, moved = np.empty((k, d)), np.empty((k, d, d)), np.empty((k, 3))
+    for c in range(k):
+        z = (X - at.means[c]) @ U[c]
+        r, slip, sure = share[:, c], lost[:, c], share[:, c] + lost[:, c]
+        linear[c], square[c] = r @ z, (z * r[:, None]).T @ z
+        own = length[:, c]
+        moved[c] = (
+            slip.sum() + rounding * _UNIT * r.sum(),
+            slip @ own + reach[c] * sure.sum() + rounding * (r @ own),
+            slip @ own**2 + sure @ (2 * own * reach[c] + reach[c] ** 2) + rounding * (r @ own**2),
+        )
+    return share.sum(axis=0), linear, square, moved, float(weight.sum())
+
+
+# The way there ------------------------------------------------------------------------------------------------
+def _monotone(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
+    """Yield that EM from the start did not lower the likelihood; the run is made once more, in another order."""
+    if not hasattr(model, "start_"):
+        return
+    k, d = model.means_.shape
+    steps = model.n_iter_
+    if not steps:
+        yield NotApplicable("D23/4", "No step of EM was made.")
+    elif model.restarts_:
+        yield NotApplicable("D23/4", "A component began afresh on the way, which lowers the likelihood.")
+    elif (rows.n_rows * k * (d * d + 50) + 20_000) * steps > _MOST_WORK:
+        yield NotApplicable("D23/4", f"Making {steps} steps again on {rows.n_rows} rows costs as much as the fit.")
+    else:
+        yield _replayed(model, rows, steps)
+
+
+def _replayed(model: Any, rows: Rows, steps: int) -> Claim | NotApplicable:
+    at, given = model.components_, model.start_
+    start = at._replace(weights=given["weights"], means=given["means"], factors=given["factors"])
+    problem = PlainProblem(rows, at.kind, model.reg_covar_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = em(problem, start, tol=0.0, max_iter=steps)
+    distance = apart(at, found.parameters)
+    if problem.restarts or not distance < _AGREE:
+        return NotApplicable("D23/4", "The way passes so near to a saddle that rounding decides where it leads.")
+    rounding = float(np.mean(density_of(model, rows)[1]))
+    if rounding > _HIDDEN:
+        return NotApplicable("D23/4", "Rounding hides whether a step lowers the likelihood: centre the columns.")
+    fall = max(0.0, float(-np.min(np.diff(found.history))))
+    params = {"steps": int(steps), "distance": outward(100 * distance + 1e-9), "reg_covar": float(model.reg_covar_)}
+    witness = {"weights": start.weights, "means": start.means, "factors": np.array(start.each(start.factors))}
+    value = fall + 1e-9 * (1 + abs(found.log_likelihood)) + 16 * rounding
+    return Claim("D23/4", value, params=params, witness=witness)
+
+
+class PlainProblem(GaussianProblem):
+    """The same problem by matrix products alone, every kind as full matrices: other roundings than the fit's."""
+
+    def __init__(self, rows: Rows, kind: str, reg_covar: float):
+        super().__init__(rows, kind, reg_covar)
+        self.direct = True
+
+    @property
+    def exact(self) -> bool:
+        return False
+
+    def _pass(self, at: Components, wanted: bool) -> tuple[float, Any]:
+        value, found = self.rows.sum(_plain, *self._shape(at))
+        return float(value), self._sums(at, found)
+
+
+def _plain(block: Block, means: Any, factors: Any, constants: Any, mapped: Any) -> tuple[float, np.ndarray]:
+    return plain_step(block.X, block.weight, means, factors, constants, False)
+
+
+def apart(one: Components, other: Components) -> float:
+    """Return how far two mixtures are apart: means in units of spread, covariances and weights as shares."""
+    d = one.means.shape[1]
+    U, S = one.each(one.factors), other.each(other.covariances)
+    found = [float(np.abs(one.weights - other.weights).max())]
+    for k in range(len(one.means)):
+        found.append(float(np.linalg.norm(U[k].T @ (other.means[k] - one.means[k]))))
+        found.append(float(np.linalg.norm(U[k].T @ S[k] @ U[k] - np.eye(d))))
+    return max(found)
+
+
+def density_of(model: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return ln p(x) of each row and how far rounding can move it."""
+    return Gathered(model.evidence(rows)).the(Density).values(rows)

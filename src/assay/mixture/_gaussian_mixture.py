@@ -1,17 +1,29 @@
-"""Gaussian mixtures, fitted by EM.
+"""Gaussian mixtures, fitted by EM, and one Gaussian, by maximum likelihood.
 
     maximise over w, m, S    sum_i s_i ln sum_k w_k N(x_i; m_k, S_k)
 
 Claims: the log-likelihood of the parameters returned; that no M step gains more than a stated amount, and no other
         weights of these components; and for small problems that no step from the start lowered the likelihood.
 Method: EM, each step one pass over the rows. A row costs O(k d^2) ("full"), O(d^2 + k d) ("tied") or O(k d).
+
+One Gaussian, whose rows may have missing entries:
+
+    p(x) = (2 pi)^(-d/2) |S|^(-1/2) exp(-(x - m)' S^-1 (x - m) / 2)
+
+With complete rows the mean and covariance of the rows are the maximum. Where entries are missing (NaN), at random given
+the others, the E step puts in their place what the others predict, E[x_u | x_o] = m_u + S_uo S_oo^-1 (x_o - m_o), and
+adds the covariance of that guess, S_uu - S_uo S_oo^-1 S_ou, to the second moments; the likelihood that never falls is
+that of the observed entries (Little and Rubin, Statistical Analysis with Missing Data, section 8.2).
+
+Claims: as for mixtures, of one component. With missing entries there is no certificate: its rows must be complete.
 """
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.special import softmax
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
@@ -21,13 +33,22 @@ from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
-from assay.mixture._components import Components, GaussianProblem
+from assay.mixture._components import (
+    _SINGULAR,
+    CONSTRAINTS,
+    LOG_2PI,
+    Components,
+    GaussianProblem,
+    components,
+    single,
+)
 from assay.mixture._density import GaussianEstimator, attributes
-from assay.mixture._em_start import CONSTRAINTS, components
-from assay.optim.em import Found, em
-from assay.params import Choice, Count, Flag, Maybe, check, refuse
+from assay.optim.em import Expected, Found, em
+from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
 from assay.prototypes import PrototypeMixin
 from assay.scan import Rows, one_blas_thread
+
+_KINDS = {"full": "tied", "diag": "diag", "spherical": "spherical"}  # one component: a matrix is shared by all
 
 
 @dataclass(eq=False, repr=False)
@@ -233,3 +254,226 @@ def _best(block: Block, at: Components) -> np.ndarray:
 
 def _posterior(block: Block, at: Components) -> np.ndarray:
     return softmax(at.log_joint(block.X), axis=1)
+
+
+@dataclass(eq=False, repr=False)
+class GaussianDensity(GaussianEstimator):
+    """A Gaussian fitted to rows, some of whose entries may be missing.
+
+    Parameters
+    ----------
+    covariance_type : "full", "diag" or "spherical"
+        A covariance; variances of the columns; one variance.
+    reg_covar : float >= 0
+        Added to the variances; 0 is maximum likelihood.
+    tol : float >= 0
+        Only with missing entries, in nats per row: after a step of EM that gains less, one more is made and EM ends.
+    max_iter : int >= 1
+        Only with missing entries: steps of EM allowed.
+    n_jobs : int or None
+        Threads; None uses all cores. Changes the time, never a bit of the result.
+
+    Attributes
+    ----------
+    mean_ : (n_features,)
+    covariance_ : (n_features, n_features)
+    n_iter_ : int
+        Steps of EM; 1 if no entry is missing.
+    lower_bound_ : float
+        Mean log-likelihood per row, of the observed entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.mixture import GaussianDensity
+    >>> model = GaussianDensity(reg_covar=0.0).fit([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 2.0]])
+    >>> model.mean_.tolist(), model.covariance_.tolist()
+    ([1.0, 1.0], [[1.0, 0.0], [0.0, 1.0]])
+    >>> bool(np.isclose(np.exp(model.score_samples([[1.0, 1.0]])[0]), 1 / (2 * np.pi)))
+    True
+    """
+
+    card = Card(
+        name="Gaussian density",
+        zh="高斯分布密度",
+        mission=("CON-47", "LAT-05", "LAT-06"),
+        task="density",
+        model="Gaussian densities N(x; m, S)",
+        strategy="log-likelihood of the observed entries",
+        algorithm="mean and covariance; with missing entries EM",
+        guarantee=("density.log-likelihood", "em.stationary", "em.weights"),
+    )
+
+    constraints: ClassVar = {
+        "covariance_type": Choice(*_KINDS),
+        "reg_covar": Number(low=0.0, why="it is added to variances"),
+        "tol": Number(low=0.0),
+        "max_iter": Count(),
+    }
+
+    _: KW_ONLY
+    covariance_type: str = "full"
+    reg_covar: float = 1e-6
+    tol: float = 1e-8
+    max_iter: int = 1000
+    n_jobs: int | None = None
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GaussianDensity":
+        """Fit to rows X, in which NaN stands for a missing entry; y is not used."""
+        check(self)
+        kind, reg = self.covariance_kind_, float(self.reg_covar)
+        rows = read_rows(self, X, y, sample_weight)
+        enough(self, rows, 1)
+        missing = int(rows.sum(_missing))
+        with fit_log(self, self.max_iter if missing else 1, X, None, sample_weight) as log:
+            if missing:
+                self._fit_gaps(rows, kind, log)
+            else:
+                require_finite(rows, self)
+                problem = GaussianProblem(rows, kind, reg, name=type(self).__name__)
+                found = single(kind, problem.center, problem.scatter / problem.total, reg)
+                self._usable(found)
+                self.n_iter_, self.lower_bound_ = 1, problem.log_likelihood(found)
+                log.step(-self.lower_bound_, 0.0, **attributes(found))
+                self._keep(found)
+            self.reg_covar_ = reg
+        if not np.isfinite(self.lower_bound_):
+            raise refuse(self, "the entries are too large; their squares overflow. Scale the columns.")
+        return self
+
+    def _usable(self, found: Components) -> None:
+        if np.isnan(found.factors).any():
+            raise refuse(self, _SINGULAR)
+
+    def _fit_gaps(self, rows: Rows, kind: str, log: FitLog) -> None:
+        problem = GapProblem(rows, kind, self.reg_covar, self)
+
+        def watch(parameters: Components, value: float, gain: float) -> bool:
+            return log.step(-value, abs(gain), **attributes(parameters))
+
+        start, keeping = problem.start(), log.keeping()
+        found = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch, keeping=keeping)
+        self._keep(found.parameters)
+        self.n_iter_, self.lower_bound_ = found.n_iter, found.log_likelihood
+        if not found.converged and not log.stopped:
+            gain = found.history[-1] - found.history[-2]
+            warnings.warn(
+                f"{type(self).__name__}: stopped after max_iter={self.max_iter} steps, the last of which still gained "
+                f"{gain:.3g} nats per row (tol={self.tol:g}); raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    @property
+    def covariance_kind_(self) -> str:
+        """The kind of the covariance: that of a mixture of one component."""
+        return _KINDS[self.covariance_type]
+
+    @property
+    def mean_(self) -> np.ndarray:
+        """The mean, (n_features,)."""
+        return self.means_[0]
+
+    @property
+    def covariance_(self) -> np.ndarray:
+        """The covariance, (n_features, n_features), whatever its kind."""
+        return np.array(self.components_.each(self.covariances_)[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+# Missing entries ----------------------------------------------------------------------------------------------
+class GapSums(NamedTuple):
+    """Weight of the rows, and expected sums of x - center and of (x - center)(x - center)'."""
+
+    weight: float
+    linear: np.ndarray
+    square: np.ndarray
+
+
+class GapProblem:
+    """Rows with missing entries, as EM sees them (`optim.em.LatentModel`); log-likelihoods are per row."""
+
+    def __init__(self, rows: Rows, kind: str, reg_covar: float, owner: Any):
+        self.rows, self.kind, self.reg_covar, self.owner = rows, kind, reg_covar, owner
+        self.exact = reg_covar == 0
+        seen, linear, square, self.total = rows.sum(_observed, np.zeros(rows.n_features))
+        if not np.isfinite(linear).all():
+            raise refuse(owner, "Input X contains infinity or a value too large.")
+        if seen.min() <= 0:
+            raise refuse(owner, f"column {int(np.argmin(seen))} (counted from 0) has no entry at all.")
+        mean = linear / seen
+        seen, linear, square, _ = rows.sum(_observed, mean)
+        self.center, self.variances = mean + linear / seen, square / seen - (linear / seen) ** 2
+
+    def start(self) -> Components:
+        """Return the means and variances of the entries that are there."""
+        return self._made(self.center, np.diag(self.variances))
+
+    def e_step(self, parameters: Components) -> Expected:
+        S = parameters.each(parameters.covariances)[0]
+        value, *sums = self.rows.sum(_fill_gaps, parameters.means[0], S)
+        return Expected(float(value) / self.total, (parameters.means[0], GapSums(*sums)))
+
+    def log_likelihood(self, parameters: Components) -> float:
+        return self.e_step(parameters).log_likelihood
+
+    def m_step(self, statistics: tuple[np.ndarray, GapSums]) -> Components:
+        center, sums = statistics
+        shift = sums.linear / sums.weight
+        return self._made(center + shift, sums.square / sums.weight - np.outer(shift, shift))
+
+    def _made(self, mean: np.ndarray, covariance: np.ndarray) -> Components:
+        found = single(self.kind, mean, covariance, self.reg_covar)
+        if np.isnan(found.factors).any():
+            raise refuse(self.owner, _SINGULAR)
+        return found
+
+
+def _missing(block: Block) -> int:
+    return int(np.isnan(block.X).sum())
+
+
+def _observed(block: Block, center: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return for each column the weight, sum and sum of squares of the entries that are there."""
+    weight = np.ones(len(block.X)) if block.weight is None else block.weight
+    there = ~np.isnan(block.X)
+    apart = np.where(there, block.X - center, 0.0)
+    return weight @ there, weight @ apart, weight @ apart**2, float(weight.sum())
+
+
+def _fill_gaps(block: Block, mean: np.ndarray, S: np.ndarray) -> tuple[float, float, np.ndarray, np.ndarray]:
+    """Return the log-likelihood of the observed entries, and the expected sums of the complete rows about the mean.
+
+    Rows with the same entries missing are taken together.
+    """
+    d = len(mean)
+    weight = np.ones(len(block.X)) if block.weight is None else block.weight
+    patterns, which = np.unique(np.isnan(block.X), axis=0, return_inverse=True)
+    value, linear, square = 0.0, np.zeros(d), np.zeros((d, d))
+    for number_of, gone in enumerate(patterns):
+        own = which.ravel() == number_of
+        s, seen = weight[own], ~gone
+        full = np.zeros((int(own.sum()), d))
+        if seen.any():
+            apart = block.X[np.ix_(own, seen)] - mean[seen]
+            lower = cholesky(S[np.ix_(seen, seen)], lower=True)
+            z = solve_triangular(lower, apart.T, lower=True)
+            logs = -0.5 * (z**2).sum(axis=0) - np.log(np.diag(lower)).sum() - 0.5 * int(seen.sum()) * LOG_2PI
+            value += float(s @ logs)
+            full[:, seen] = apart
+            if gone.any():
+                full[:, gone] = apart @ cho_solve((lower, True), S[np.ix_(seen, gone)])
+        linear += s @ full
+        square += (full * s[:, None]).T @ full
+        if gone.any():
+            guess = S[np.ix_(gone, gone)]
+            if seen.any():
+                cross = S[np.ix_(seen, gone)]
+                guess = guess - cross.T @ cho_solve(cho_factor(S[np.ix_(seen, seen)], lower=True), cross)
+            square[np.ix_(gone, gone)] += float(s.sum()) * guess
+    return value, float(weight.sum()), linear, square

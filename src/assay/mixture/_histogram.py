@@ -21,8 +21,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Density, Evidence
-from assay.mixture._claims import log_likelihood
-from assay.mixture._density import DensityEstimator
+from assay.mixture._density import DensityEstimator, log_likelihood
 from assay.params import Number, check, refuse
 from assay.scan import Rows
 

@@ -21,6 +21,8 @@ from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.ensemble._members import one_hot
+from assay.guarantees.draws import FOLDS, permutation
 from assay.guarantees.evidence import NOBODY, OPEN, Decided, Evidence, Gathered, Votes
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, Statement, Vacuous, claim
 from assay.params import Count, check, refuse
@@ -44,6 +46,7 @@ class CrossValidated(ClassifierMixin, Learner):
     ----------
     fold_models_ : the K fitted classifiers; one that has not seen a class is wrong on the rows of that class
     fold_ : (n,) which fold each row is in: model k was fitted to the rows outside fold k
+    seed_ : the seed that the folds follow from
     fold_errors_ : (K,) share of errors of model k on fold k
     classes_, n_features_in_
 
@@ -60,6 +63,7 @@ class CrossValidated(ClassifierMixin, Learner):
 
     fold_models_: list[Any] = field(init=False)
     fold_: np.ndarray = field(init=False)
+    seed_: int = field(init=False)
 
     constraints: ClassVar = {"folds": Count(low=2)}
 
@@ -91,8 +95,11 @@ class CrossValidated(ClassifierMixin, Learner):
         check_consistent_length(X, y)
         if len(y) < K:
             raise refuse(self, f"{K} folds need at least {K} rows; got n_samples = {len(y)}.")
+        given = self.random_state
+        drawn = isinstance(given, (int, np.integer)) and given >= 0
+        self.seed_ = int(given) if drawn else int(check_random_state(given).randint(2**31))
         self.fold_ = np.empty(len(y), dtype=np.int32)
-        self.fold_[check_random_state(self.random_state).permutation(len(y))] = np.arange(len(y)) % K
+        self.fold_[permutation(len(y), self.seed_, FOLDS)] = np.arange(len(y)) % K
         self.classes_ = np.unique(y)
         self.fold_models_ = [self._fold_model(X, y, k) for k in range(K)]
         wrong = [np.mean(self.fold_models_[k].predict(X[self.fold_ == k]) != y[self.fold_ == k]) for k in range(K)]
@@ -125,7 +132,7 @@ class CrossValidated(ClassifierMixin, Learner):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         codes = [np.searchsorted(self.classes_, one.predict(X)) for one in self.fold_models_]
-        return np.sum([np.eye(len(self.classes_))[code] for code in codes], axis=0)
+        return np.sum([one_hot(code, len(self.classes_)) for code in codes], axis=0)
 
     # Certificate
 
@@ -143,11 +150,11 @@ class CrossValidated(ClassifierMixin, Learner):
 
     def _own_classes(self, model: Any) -> np.ndarray:
         """Return the place in `classes_` of each class that a model has seen, and last what stands for none."""
-        return np.append(np.searchsorted(self.classes_, model.classes_), [NOBODY, OPEN])
+        return np.append(np.searchsorted(self.classes_, model.classes_), [NOBODY, OPEN, -1])
 
     def _errors(self, model: Any, X: np.ndarray, codes: np.ndarray) -> int:
         """Return the errors of one model; rows of a class that it has not seen are among them."""
-        own = self._own_classes(model)[:-2]
+        own = self._own_classes(model)[:-3]
         known = np.isin(codes, own)
         left = scan.rows(X[known], np.searchsorted(own, codes[known]))
         return int(np.sum(~known)) + (_most_errors(model, left) if known.any() else 0)
@@ -165,19 +172,21 @@ class CrossValidated(ClassifierMixin, Learner):
         X = np.concatenate([block.X for block in rows.blocks()])
         codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
         parts = [(one, self.fold_ == k) for k, one in enumerate(self.fold_models_)]
-        return mean_of_folds([self._errors(one, X[mine], codes[mine]) for one, mine in parts], self.fold_, delta)
+        errors = [self._errors(one, X[mine], codes[mine]) for one, mine in parts]
+        return mean_of_folds(errors, self.fold_, self.seed_, delta)
 
 
-def mean_of_folds(errors: Sequence[int], fold: np.ndarray, delta: str) -> Claim | NotApplicable:
-    """Return the claim about the mean error rate of models, of which model k makes errors[k] on the rows of fold k."""
+def mean_of_folds(errors: Sequence[int], fold: np.ndarray, seed: int, delta: str) -> Claim | NotApplicable:
+    """Return the claim about the mean error rate of models, of which model k makes errors[k] on the rows of fold k, as
+    the seed draws them."""
     K, sizes = len(errors), np.bincount(fold).tolist()
     at = float(delta) / K
     limits = [min(1.0, clopper_pearson_upper(e, m, at) + OUTWARD) for e, m in zip(errors, sizes, strict=True)]
     value = float(np.mean(limits)) * (1 + 1e-12)
     if value >= 1:
         return Vacuous("P22/1", f"Folds of {len(fold) // K} rows are too small for {K} limits.", delta)
-    witness = {"fold": fold, "limits": np.array(limits)}
-    return claim("P22/1", value, {"folds": K, "rows": len(fold)}, "train", delta, witness=witness)
+    params = {"folds": K, "rows": len(fold), "seed": seed}
+    return claim("P22/1", value, params, "train", delta, witness={"limits": np.array(limits)})
 
 
 def _most_errors(model: Any, rows: Rows) -> int:
@@ -185,9 +194,10 @@ def _most_errors(model: Any, rows: Rows) -> int:
 
 
 def _fold_votes(block: Block, members: list[Any], places: list[np.ndarray], n_classes: int) -> np.ndarray:
-    """Return the class with most votes; NOBODY for a tie, OPEN where members that rounding leaves open decide."""
+    """Return the class with most votes, the first of equals; OPEN or NOBODY where members that are so decide."""
     found = np.stack([place[decide(block, *packed)] for (decide, packed), place in zip(members, places)], axis=1)
     votes = np.stack([(found == k).sum(axis=1) for k in range(n_classes)], axis=1)
-    unsure, ranked = (found == OPEN).sum(axis=1), np.sort(votes, axis=1)
+    unsure, ranked = (found < 0).sum(axis=1), np.sort(votes, axis=1)
     lead = ranked[:, -1] - ranked[:, -2]
-    return np.where(lead > unsure, votes.argmax(axis=1), np.where((lead == 0) & (unsure == 0), NOBODY, OPEN))
+    opened = np.where((found == OPEN).any(axis=1), OPEN, NOBODY)
+    return np.where((lead > unsure) | (unsure == 0), votes.argmax(axis=1), opened)

@@ -6,20 +6,25 @@
 
 For every row exactly one class is returned. The certificate has the hold-out statements of every classifier and, where
 bits are decoded, the error rate by the mean number of wrong bits over one more than the code corrects.
+
+Where a row may have any number of labels, or only one class was seen, one against the rest has no certificate: claims
+are about one class for each row.
 """
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone, is_classifier
+from scipy.sparse import csc_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _check_partial_fit_first_call
+from sklearn.utils.multiclass import _check_partial_fit_first_call, type_of_target
 from sklearn.utils.validation import _check_method_params, _check_y, check_consistent_length, check_is_fitted
 
 from assay.card import Card
@@ -27,13 +32,21 @@ from assay.checker.families.codes import EUCLIDEAN, HAMMING, LARGEST, LOSS, PAIR
 from assay.checker.family import read_model
 from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
-from assay.ensemble._combined import OfLearners, Task, fit_some, probability_link, score, score_link, vote_link
+from assay.ensemble._combined import (
+    OfLearners,
+    Task,
+    fit_members,
+    fit_some,
+    probability_link,
+    score,
+    score_link,
+    vote_link,
+)
 from assay.ensemble._routing import routed_to
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LogisticRegression
 from assay.multiclass._codes import pairs_code
-from assay.multiclass._labels import by_columns, fit_labels, label_scores, labelled
 from assay.params import check, refuse
 from assay.scan import Rows, thread_map
 from assay.stored import StoredModel
@@ -88,9 +101,7 @@ class Reduced(ClassifierMixin, OfLearners):
         parts = self._pairwise and not np.all(self.code_)
         self.pairwise_indices_ = [self._bit(t, codes)[0] for t in range(self.code_.shape[1])] if parts else None
         with FitLog(self, 1, X, y) as log:
-            made = fit_some(
-                self, [self._bit_task(t, X, codes, more) for t in range(self.code_.shape[1])], self.n_jobs
-            )
+            made = fit_some(self, [self._bit_task(t, X, codes, more) for t in range(self.code_.shape[1])], self.n_jobs)
             log.stopped |= self._cut_code(made)
             self._keep([one for one in made if one is not None])
             log.step(float(np.mean(self._scores(X).argmax(axis=1) != codes)), 0.0)
@@ -489,3 +500,61 @@ class OneVsRestClassifier(Reduced):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+class Constant(BaseEstimator):
+    """A member for a label that all rows have, or none; it says so of every row."""
+
+    def fit(self, X: Any, y: np.ndarray) -> "Constant":
+        self.value_ = int(y[0]) if len(y) else 0
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.full(X.shape[0], self.value_)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return np.full(X.shape[0], float(self.value_))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        share = self.decision_function(X)
+        return np.column_stack([1 - share, share])
+
+
+def by_columns(y: Any) -> bool:
+    """Tell whether a target has several columns, or rows of one class alone."""
+    kind = type_of_target(y)
+    if kind.startswith("multilabel") or "multioutput" in kind:
+        return True
+    return kind in ("binary", "multiclass") and len(np.unique(np.asarray(y))) < 2
+
+
+def fit_labels(owner: Any, X: Any, y: Any, base: Any, more: dict[str, Any], n_jobs: int | None) -> list[Any]:
+    """Return a member for each label, and set `_binarizer` and `classes_` of the owner."""
+    owner._binarizer = LabelBinarizer(sparse_output=True)
+    Y = csc_matrix(owner._binarizer.fit_transform(y))  # refuses several targets
+    owner.classes_ = owner._binarizer.classes_
+    tasks = []
+    for t in range(Y.shape[1]):
+        label, column = owner.classes_[min(t, len(owner.classes_) - 1)], Y[:, t].toarray().ravel()
+        if np.ptp(column):
+            tasks.append(Task(f"{label} or not", base, X, column, more))
+            continue
+        said = f"{label}" if column[0] else f"not {label}"
+        warnings.warn(f"Label {said} is present in all training examples.", UserWarning, stacklevel=4)
+        tasks.append(Task(str(label), Constant(), X, column))
+    return fit_members(owner, tasks, n_jobs)
+
+
+def label_scores(members: list[Any], X: Any) -> np.ndarray:
+    """Return a score for each label, above 0 if the row is taken to have it."""
+    return np.column_stack([score(one, X) for one in members])
+
+
+def labelled(owner: Any, scores: np.ndarray) -> Any:
+    """Return the labels of rows: a matrix of 0 and 1, sparse if that of the fit was, or the one class there is."""
+    said = scores > 0
+    binarizer = owner._binarizer
+    if binarizer.y_type_.startswith("multilabel"):
+        return csc_matrix(said, dtype=np.int64) if binarizer.sparse_input_ else said.astype(np.int64)
+    return np.repeat(owner.classes_[:1], len(said))

@@ -4,10 +4,9 @@ vector quantisation.
 Distances beyond Minkowski's are in `assay.metrics.distance` and serve as `metric=` here.
 """
 
-from assay.neighbors._classifier import KNeighborsClassifier
+from assay.neighbors._k_neighbors import KNeighborsClassifier, KNeighborsRegressor
 from assay.neighbors._lvq import LearningVectorQuantization
 from assay.neighbors._radius import RadiusNeighborsClassifier, RadiusNeighborsRegressor
-from assay.neighbors._regressor import KNeighborsRegressor
 from assay.neighbors._unsupervised import NearestNeighbors
 
 __all__ = [

@@ -1,8 +1,13 @@
-"""What all nearest-neighbour learners share: the stored rows, the distance, and the search."""
+"""What all nearest-neighbour learners share: the stored rows, the distance, and the search.
+
+Of distances that were computed before and kept as a sparse matrix (`Graph`), only pairs with an entry, zeros among
+them, can be neighbours.
+"""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from types import NoneType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +19,6 @@ from sklearn.neighbors._base import KNeighborsMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from assay.base import Learner, fit_log, read_rows, require_finite
-from assay.neighbors._graph import Graph, check_graph
 from assay.neighbors._search import Boxes, Pairwise, Products, may_use_boxes, nearest, prefers_boxes
 from assay.params import Choice, Count, Positive, check, choice, refuse
 from assay.scan import Rows
@@ -24,6 +28,7 @@ CODES = {"euclidean": 0, "manhattan": 1, "chebyshev": 2, "minkowski": 3}
 _NAMES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan", "infinity": "chebyshev"}
 _TREES = ("kd_tree", "ball_tree")
 _ORDERS = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}
+_FORMATS = ("csr", "csc", "coo", "lil")
 
 
 @dataclass(eq=False, repr=False)
@@ -127,6 +132,8 @@ class KeptRows(Learner):
 
     def _named_metric(self) -> tuple[Any, dict[str, Any]]:
         """Return the metric by the one name it has here, and its parameters."""
+        if not isinstance(self.metric_params, (Mapping, NoneType)):
+            raise refuse(self, f"metric_params must be a dict, or None; got {self.metric_params!r}.")
         params = dict(self.metric_params or {})
         if not isinstance(self.metric, str):
             if callable(self.metric) or hasattr(self.metric, "pairwise"):
@@ -403,3 +410,41 @@ def _unit_rows(X: np.ndarray) -> np.ndarray:
     """Return the rows divided by their lengths; first by a power of two, so that no square overflows."""
     X = np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
     return X / np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
+
+
+def check_graph(owner: Any, D: Any) -> None:
+    """Refuse a sparse matrix of distances whose form loses zeros, or that has distances below zero."""
+    if not issparse(D):
+        return
+    if D.format not in _FORMATS:
+        raise TypeError(
+            f"{type(owner).__name__}: a sparse matrix of distances in {D.format!r} format is not supported due to its "
+            f"handling of explicit zeros; use one of {', '.join(_FORMATS)}."
+        )
+    if D.tocsr().data.min(initial=0.0) < 0:
+        raise refuse(owner, "Negative values in data passed to precomputed distance matrix.")
+
+
+class Graph:
+    """Nearest rows by the entries of a sparse matrix (queries, rows)."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def search(self, Q: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return distances and row numbers (rows, k) of the smallest entries of each row, the first of equal ones."""
+        counts = np.diff(Q.indptr)
+        if counts.min(initial=k) < k:
+            raise refuse(
+                self.owner,
+                f"{k} neighbors per samples are required, but some samples have only {counts.min()} neighbors in "
+                "precomputed graph matrix. Lower n_neighbors, or compute more distances.",
+            )
+        query = np.repeat(np.arange(Q.shape[0]), counts)
+        order = np.lexsort((Q.indices, Q.data, query))
+        chosen = order[Q.indptr[:-1, None] + np.arange(k)]
+        return Q.data[chosen], Q.indices[chosen].astype(np.int64)
+
+    def distance(self, powers: np.ndarray) -> np.ndarray:
+        """Return the distances themselves."""
+        return powers

@@ -1,7 +1,10 @@
-"""Compiled loops of the search: screening of scores in single precision, exact ranking, and a tree of boxes.
+"""Compiled loops of the search for neighbours: screening of scores in single precision, exact ranking, and a tree of
+boxes.
 
 Every ranking is by (distance, row number), so that of rows at the same distance the first ones are the neighbours.
 Powers of distances are summed over the columns in order, without fused operations: all routes give the same bits.
+
+`lvq_pass` is that of learning vector quantisation.
 """
 
 import numpy as np
@@ -141,7 +144,6 @@ def _insert(value, row, distance, index, k):
 
 
 # A tree of boxes --------------------------------------------------------------------------------------------
-
 LEAF = 32  # places of a leaf; those that no row takes are infinitely far
 
 
@@ -372,3 +374,29 @@ def _box_distance(q, low, high, metric, p):
         else:
             total += gap**p
     return total * (1.0 - 1e-12)
+
+
+@compiled
+def lvq_pass(X, y, order, rate, low, high, prototypes, codes):
+    """Visit the rows in `order`: the nearest prototype, the first of equals, moves by `rate` of its gap to the row,
+    towards it if their labels agree, else away from it, but not out of the box from low (d,) to high (d,).
+
+    Writes prototypes (q, d); returns how many rows disagreed."""
+    q, d = prototypes.shape
+    wrong = 0
+    for i in order:
+        nearest, least = 0, -1.0
+        for c in range(q):
+            total = 0.0
+            for j in range(d):
+                gap = X[i, j] - prototypes[c, j]
+                total += gap * gap
+            if least < 0.0 or total < least:
+                nearest, least = c, total
+        agree = codes[nearest] == y[i]
+        wrong += not agree
+        step = rate if agree else -rate
+        for j in range(d):
+            moved = prototypes[nearest, j] + step * (X[i, j] - prototypes[nearest, j])
+            prototypes[nearest, j] = min(max(moved, low[j]), high[j])
+    return wrong

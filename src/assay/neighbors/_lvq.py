@@ -27,15 +27,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
-from assay.guarantees.evidence import Evidence, Votes
+from assay.guarantees.evidence import OPEN, Evidence, Votes
 from assay.neighbors._base import in_memory
-from assay.neighbors._claims import sure_codes
 from assay.neighbors._search import Boxes, nearest
 from assay.params import Choice, Count, Number, Positive, check, refuse
 from assay.prototypes import PrototypeMixin
 from assay.scan import Rows
 from assay.theory.spaces import Prototypes, Space
+
+_TIED = 16  # nearest prototypes that are looked at for ties
 
 
 class FewPrototypes:
@@ -164,7 +166,7 @@ class LearningVectorQuantization(PrototypeMixin, ClassifierMixin, Learner):
 
     def _pass_over(self, X: np.ndarray, codes: np.ndarray, rng: Any, spread: float, log: FitLog) -> None:
         """Pass over the rows until prototypes rest or the passes are used up."""
-        from assay.neighbors._lvq_loop import lvq_pass
+        from assay.neighbors._loops import lvq_pass
 
         box = X.min(axis=0), X.max(axis=0)
         self.movement_, self.n_iter_, rests = np.inf, 0, False
@@ -231,4 +233,14 @@ class LearningVectorQuantization(PrototypeMixin, ClassifierMixin, Learner):
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predicted classes."""
-        yield Votes(sure_codes, (self,))
+        yield Votes(_sure_codes, (self,))
+
+
+def _sure_codes(block: Block, learner: LearningVectorQuantization) -> np.ndarray:
+    """Return the position of the label of the nearest prototype; OPEN where, within rounding, it may be another's."""
+    Q, few = np.ascontiguousarray(block.X), min(len(learner.prototypes_), _TIED)
+    powers, index = nearest(learner._engine(Q, few), Q, few, learner.n_jobs)
+    tied = powers <= powers[:, :1] * (1 + 32 * (Q.shape[1] + 8) * 2.0**-53)
+    codes = learner.prototype_codes_[index]
+    unsure = (tied & (codes != codes[:, :1])).any(axis=1) | (tied.all(axis=1) & (few < len(learner.prototypes_)))
+    return np.where(unsure, OPEN, codes[:, 0])

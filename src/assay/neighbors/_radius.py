@@ -12,7 +12,6 @@ Method: all distances, a block of queries at a time; Euclidean ones by products,
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,13 +23,12 @@ from assay.card import Card
 from assay.data.blocks import Block
 from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Predictions, Votes
 from assay.neighbors._base import KeptRows, VoteWeights
-from assay.neighbors._classifier import LabelColumns, NearestRows
-from assay.neighbors._radius_search import RadiusSearch, Within
+from assay.neighbors._k_neighbors import LabelColumns, NearestRows
+from assay.neighbors._unsupervised import RadiusSearch, Within
 from assay.params import Number, refuse
 from assay.scan import Rows
 
 _ROUNDING = 2.0**-44  # of a weighted mean, relative to its largest term
-_MOST_EXACT = 50_000  # pairs on the rim that are decided as fractions in a block
 _CHECKED = ("euclidean", "manhattan", "chebyshev")
 
 
@@ -77,26 +75,6 @@ class RadiusVotes(RadiusSearch, KeptRows):
         if hasattr(self.fit_X_, "tocsr"):
             raise refuse(self, "certificates need dense rows: fit it to X.toarray().")
         return super()._known_rows(X, y, sample_weight)
-
-    def _certain(self, Q: np.ndarray) -> tuple[Within, np.ndarray]:
-        """Return the pairs within the radius in exact arithmetic, and the queries for which that is certain."""
-        slack = 1e-9
-        wide = self._within(Q, float(self.radius) * (1 + slack) + 1e-300)
-        rim = np.flatnonzero(wide.distances >= self.radius * (1 - slack))
-        inside, queries = np.ones(len(wide.rows), bool), wide.queries
-        sure = np.ones(len(Q), bool)
-        for at in rim[:_MOST_EXACT]:
-            inside[at] = self._is_within(Q[queries[at]], self.fit_X_[wide.rows[at]])
-        sure[queries[rim[_MOST_EXACT:]]] = False
-        counts = np.bincount(queries[inside], minlength=len(Q))
-        return Within(np.append(0, np.cumsum(counts)), wide.rows[inside], wide.distances[inside]), sure
-
-    def _is_within(self, q: np.ndarray, x: np.ndarray) -> bool:
-        gaps = [abs(Fraction(a) - Fraction(b)) for a, b in zip(q.tolist(), x.tolist())]
-        r = Fraction(float(self.radius))
-        if self.effective_metric_ == "euclidean":
-            return sum((gap * gap for gap in gaps), Fraction(0)) <= r * r
-        return (max(gaps) if self.effective_metric_ == "chebyshev" else sum(gaps, Fraction(0))) <= r
 
 
 @dataclass(eq=False, repr=False)
@@ -261,16 +239,15 @@ class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
 
 
 def _sure_codes(block: Block, learner: RadiusNeighborsClassifier) -> np.ndarray:
-    """Return the class of each row; NOBODY for a tie or an outlier without class, OPEN where rounding leaves it so."""
-    found, sure = learner._certain(block.X)
+    """Return the class of each row, the first of equals; NOBODY for outliers without class, OPEN where rounding leaves
+    sums of inverse distances so."""
+    found = learner._within(block.X, float(learner.radius))
     votes, code = learner._counted(found, len(learner.classes_), learner.fit_y_), int(learner.outlier_code_[0])
     if code >= 0:
         votes[~votes.any(axis=1), code] = 1.0
     best = np.sort(votes, axis=1)
-    lead, whole = best[:, -1] - best[:, -2], learner.weights in (None, "uniform")
-    nobody = (lead == 0) & (whole | ~votes.any(axis=1))
-    sure &= nobody | whole | (lead > 1e-9 * votes.sum(axis=1))
-    return np.where(sure, np.where(nobody, NOBODY, votes.argmax(axis=1)), OPEN)
+    sure = (learner.weights in (None, "uniform")) | (best[:, -1] - best[:, -2] > 1e-9 * votes.sum(axis=1))
+    return np.where(votes.any(axis=1), np.where(sure, votes.argmax(axis=1), OPEN), NOBODY)
 
 
 @dataclass(eq=False, repr=False)
@@ -356,9 +333,8 @@ class RadiusNeighborsRegressor(RegressorMixin, RadiusVotes):
 
 
 def _predicted(block: Block, learner: RadiusNeighborsRegressor) -> tuple[np.ndarray, np.ndarray]:
-    """Return the predictions of a block and how far they can be off: by the spread of the targets where rounding leaves
-    the rim open."""
-    found, sure = learner._certain(block.X)
+    """Return the predictions of a block and how far rounding can move them."""
+    found = learner._within(block.X, float(learner.radius))
     stored = learner.fit_y_.reshape(learner.n_samples_fit_, -1)
     means, alone = learner._means(found)
     if alone.any():
@@ -366,5 +342,4 @@ def _predicted(block: Block, learner: RadiusNeighborsRegressor) -> tuple[np.ndar
     means = means.reshape(len(means), -1)
     gap = np.abs(np.asarray(block.y).reshape(means.shape) - means)
     rounding = _ROUNDING * max(1.0, float(np.diff(found.starts).max()) / 256)
-    off = np.where(sure[:, None], 0.0, np.ptp(stored, axis=0))
-    return means, off + rounding * (np.abs(stored).max(axis=0) + gap)
+    return means, rounding * (np.abs(stored).max(axis=0) + gap)

@@ -9,15 +9,18 @@ from assay.neural_network._art import ART1, FuzzyART
 from assay.neural_network._belief import DeepBeliefNetwork
 from assay.neural_network._boltzmann import BoltzmannMachine, learn_boltzmann
 from assay.neural_network._cascade import CascadeCorrelationClassifier, CascadeCorrelationRegressor
-from assay.neural_network._classifier import MLPClassifier
 from assay.neural_network._competitive import CompetitiveLearning
 from assay.neural_network._elman import ElmanClassifier, ElmanRegressor
 from assay.neural_network._information import LayerInformation, layer_information
 from assay.neural_network._map import SelfOrganizingMap
+from assay.neural_network._multilayer_perceptron import (
+    MLPClassifier,
+    MLPRegressor,
+    hidden_units_by_trial,
+    lambda_by_cross_validation,
+)
 from assay.neural_network._rbf import RBFClassifier, RBFRegressor
 from assay.neural_network._rbm import BernoulliRBM
-from assay.neural_network._regressor import MLPRegressor
-from assay.neural_network._tuning import hidden_units_by_trial, lambda_by_cross_validation
 from assay.neural_network.units import ThresholdNetwork
 
 __all__ = [

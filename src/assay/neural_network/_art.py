@@ -113,7 +113,7 @@ class Resonance(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         self, coded: np.ndarray, order: np.ndarray, weights: np.ndarray, labels: np.ndarray
     ) -> tuple[np.ndarray, float]:
         """Visit the rows once; return all categories and the largest change of an entry."""
-        from assay.neural_network._art_loop import resonate
+        from assay.neural_network._competitive_loops import resonate
 
         known, at, change = len(weights), 0, 0.0
         room = np.zeros((max(_ROOM, 2 * known), coded.shape[1]))

@@ -16,11 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.base import fit_log, read_rows, require_finite
 from assay.fitlog import FitLog
 from assay.neural_network._claims import CertifiedNetwork
-from assay.neural_network._epochs import Penalty, Rule, Table
-from assay.neural_network._network import UNITS, Shape, sums_of_last
+from assay.neural_network._network import UNITS, NetworkParameters, Shape, sums_of_last
 from assay.neural_network._objective import Found, Objective, annealed, evolved, lbfgs
-from assay.neural_network._parameters import NetworkParameters
-from assay.neural_network._training_loop import DIVERGED, Outcome, TrainingLoop
+from assay.neural_network._training import DIVERGED, Outcome, Penalty, Rule, Table, TrainingLoop
 from assay.optim.search import multi_start
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, positive, refuse
 from assay.scan import Rows

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, fit_log, read_rows, require_finite
 from assay.card import Card
-from assay.neural_network._classifier import MLPClassifier
+from assay.neural_network._multilayer_perceptron import MLPClassifier
 from assay.neural_network._network import unpack
 from assay.neural_network._rbm import BernoulliRBM, Machines
 from assay.params import Count, Flag, Positive, check, refuse

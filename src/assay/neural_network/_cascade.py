@@ -28,8 +28,8 @@ from sklearn.utils import check_random_state
 from assay.base import fit_log
 from assay.card import Card
 from assay.fitlog import FitLog
-from assay.neural_network._basis import _LEAST, _UNIT, Basis, BasisClassifier, BasisRegressor
 from assay.neural_network._claims import Networks
+from assay.neural_network._rbf import _LEAST, _UNIT, Basis, BasisClassifier, BasisRegressor
 from assay.params import Count, Flag, Number, check, refuse
 from assay.scan import thread_map
 

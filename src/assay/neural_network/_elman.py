@@ -33,9 +33,21 @@ from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.neural_network._claims import Networks
-from assay.neural_network._elman_rounding import gradient_length, gradient_sums, last_outputs
 from assay.neural_network._objective import Found, lbfgs, targets
-from assay.neural_network._recurrence import UNITS, Batch, Objective, Weights, cut, laid_out, run, start, unpacked
+from assay.neural_network._recurrence import (
+    UNITS,
+    Batch,
+    Objective,
+    Weights,
+    cut,
+    gradient_length,
+    gradient_sums,
+    laid_out,
+    last_outputs,
+    run,
+    start,
+    unpacked,
+)
 from assay.params import Choice, Count, Maybe, Number, check, refuse
 from assay.scan import Rows
 

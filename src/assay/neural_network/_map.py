@@ -34,7 +34,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Distances, Evidence
-from assay.neural_network._grid import Grid
+from assay.neural_network._competitive import Grid
 from assay.params import Choice, Count, Maybe, NameOr, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows
@@ -206,7 +206,7 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     # Training
 
     def _online(self, rows: Rows, grid: Grid, spread: float, random: np.random.RandomState, log: FitLog) -> None:
-        from assay.neural_network._map_loop import visit
+        from assay.neural_network._competitive_loops import visit
 
         if not isinstance(rows, MemoryRows):
             raise refuse(
@@ -354,7 +354,7 @@ class Sums(NamedTuple):
 
 
 def _cell_sums(block: Block, columns: np.ndarray) -> Sums:
-    from assay.neural_network._map_loop import cell_sums
+    from assay.neural_network._competitive_loops import cell_sums
 
     sums, counts = np.zeros((columns.shape[1], columns.shape[0])), np.zeros(columns.shape[1])
     return Sums(sums, counts, cell_sums(block.X, columns, sums, counts), np.zeros(0))
@@ -370,7 +370,7 @@ def _plain_sums(block: Block, prototypes: np.ndarray) -> Sums:
 
 
 def _nearest_two(block: Block, columns: np.ndarray) -> np.ndarray:
-    from assay.neural_network._map_loop import nearest_two
+    from assay.neural_network._competitive_loops import nearest_two
 
     found = np.empty((len(block.X), 2), dtype=np.int64)
     nearest_two(block.X, columns, found)

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from assay.data.blocks import Block
-from assay.neural_network._epochs import Penalty
 from assay.neural_network._network import Shape
+from assay.neural_network._training import Penalty
 from assay.optim.search import anneal, evolve
 from assay.scan import Rows, one_blas_thread
 

@@ -4,6 +4,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from assay.messages import method
+
 if TYPE_CHECKING:
     from assay.learning import Candidate
 
@@ -31,7 +33,8 @@ def _names(one: "Candidate") -> tuple[str, str]:
     card = getattr(one.kind, "card", None)
     if card is not None:
         fold = _FOLD.match(one.name)
-        return (f"{fold[0]}{card.name}", f"第 {fold[1]} 折：{card.zh}") if fold else (card.name, card.zh)
+        chinese = method(one.kind.__name__, card.name, "zh")
+        return (f"{fold[0]}{card.name}", f"第 {fold[1]} 折：{chinese}") if fold else (card.name, chinese)
     if joined := _JOINED.fullmatch(one.name):
         return one.name, f"{joined[2]} 个折模型的{'投票' if joined[1] == 'Vote' else '平均'}"
     return one.name, "基线" if one.status == "baseline" else ""

@@ -267,8 +267,6 @@ def confusion(labels: Sequence[str], counts: Sequence[Sequence[int]], heads: tup
     return tag("div", tag("table", body, class_="confusion"), class_="scroll", tabindex="0", role="group")
 
 
-
-
 def dots(x: Sequence[float], y: Sequence[float], label: str, axes: tuple[str, str]) -> Markup:
     """Return points, with a line at height zero."""
     area = Axes((min(x), max(x)), (min(y), max(y)))

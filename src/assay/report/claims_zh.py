@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from assay.checker.families.folds import of_vote
-from assay.claims.claim import Claim
+from assay.claims.claim import Certificate, Claim
 from assay.claims.definitions import outward, percent, up
+from assay.claims.words import MOST_NAMED
 
 Sentence = Callable[[float, str, Mapping[str, Any]], str]
 _SETS = {"train": "训练", "holdout": "留出"}
@@ -20,6 +21,24 @@ def said_zh(claim: Claim) -> str:
     """Return the sentence of a claim in Chinese; empty if there is none."""
     sentence = _SENTENCES.get(claim.template)
     return "" if sentence is None else sentence(claim.value, claim.direction, claim.params)
+
+
+def population_zh(certificate: Certificate) -> str:
+    """Return what new data must be like for the statements about it, in Chinese; see `claims.words.population`."""
+    known = certificate.data["train"]
+    parts = [f"同样的 {known.columns} 列，以同样的方式测得"]
+    if known.labels is not None:
+        names = "、".join(map(repr, known.labels[:MOST_NAMED])) + ("……" if len(known.labels) > MOST_NAMED else "")
+        parts.append(f"{len(known.labels)} 个类别 {names}，任何其他类别的行都算作错误")
+    if certificate.named_columns:
+        parts.append(f"列 {certificate.named_columns[0]!r} 的新组，与这些组一样抽取，而不是原有各组的更多行")
+    when = "同一时期"
+    if certificate.time is not None:
+        when = f"与按列 {certificate.time['name']!r} 最新的行（即留出行）同一时期"
+    return f"与给定的行一样抽取的更多行：{'；'.join(parts)}；并且处于{when}：一旦行的来源改变，就不再有任何保证。"
+
+
+DECLARED_ZH = "留出行是随机抽取的，或是最新的：证书没有给出可据以检验的种子或时间列 [A-SPLIT(holdout)]"
 
 
 def _compared(params: Mapping[str, Any]) -> str:
@@ -76,7 +95,7 @@ def _mean_loss(how: str) -> Sentence:
 
 def _area(value: float, direction: str, params: Mapping[str, Any]) -> str:
     rows = f"两类各有 {params['positives']} 和 {params['negatives']} 个留出行{_compared(params)}"
-    return f"新数据上 ROC 曲线下的面积不低于 {outward(value, direction, 4)}（{rows}）。"
+    return f"这两类的新数据上，ROC 曲线下的面积不低于 {outward(value, direction, 4)}（{rows}）。"
 
 
 def _thresholds(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -93,6 +112,15 @@ def _baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"新数据上的错误率比“{answer}”至少低 {percent(value, direction)}（{rows}）。"
 
 
+def _better(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    alone, other = params["alone"], params["other_alone"]
+    rows = f"留出行中此类行共 {alone + other} 行，其中模型错的 {alone} 行"
+    return (
+        "新数据上，模型比“总是回答训练行中最常见的类别”错得少："
+        f"在两者只有一个答错的行中，模型答错的至多占 {percent(value)}（{rows}）。"
+    )
+
+
 def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
     share = percent(params["coverage"], "lower")
     what = "（区间：预测值加减该大小；分类：得分与最高分之差不超过它的类别）"
@@ -105,7 +133,8 @@ def _f1(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 
 def _balanced(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return f"各类同等看待时，新数据上的错误率不超过 {percent(value)}（{params['rows']} 个留出行）。"
+    others = f"模型不认识的类（这些行中有 {params['others']} 行）合为一类，全算错，" if params["others"] else ""
+    return f"模型认识的各类同等看待时，{others}新数据上的错误率不超过 {percent(value)}（{params['rows']} 个留出行）。"
 
 
 def _in_groups(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -114,14 +143,15 @@ def _in_groups(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 def _groups(value: float, direction: str, params: Mapping[str, Any]) -> str:
     what = f"平均绝对误差（误差截断于 {params['clip']:g}）" if "loss" in params else "错误率"
-    rows = f"（{params['groups']} 个留出组，每组为一次抽取）"
+    rows = f"（{params['groups']} 个留出组，即列 {params['group']!r} 的取值，每组为一次抽取）"
     return f"新组内{what}的平均值不超过 {_in_groups(value, direction, params)}{rows}。"
 
 
 def _groups_baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
     how = "低" if direction == "lower" else "高"
     bound = f"{_SIDES[direction]} {_in_groups(value, direction, params)}"
-    return f"新组内的平均损失比不看任何列的基线{how}，相差{bound}（{params['groups']} 个留出组）。"
+    rows = f"{params['groups']} 个留出组，即列 {params['group']!r} 的取值"
+    return f"新组内的平均损失比不看任何列的基线{how}，相差{bound}（{rows}）。"
 
 
 def _folds(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -165,12 +195,13 @@ _SENTENCES: dict[str, Sentence] = {
     "P01/1": _rate,
     "P03/1": _mean_loss("Chernoff 界，留出行"),
     "P04/1": _mean_loss("经验 Bernstein 界，留出行"),
-    "P05/1": _mean_loss("下注法，按顺序的留出行"),
+    "P05/1": _mean_loss("下注法，留出行"),
     "P06/1": _area,
     "P06/2": _thresholds,
     "P07/1": _rate,
     "P25/1": _coverage,
     "P61/1": _baseline,
+    "P61/2": _better,
     "P63/1": _f1,
     "P64/1": _balanced,
     "P66/1": _groups,
@@ -184,18 +215,19 @@ _SENTENCES: dict[str, Sentence] = {
 ASSUMPTIONS_ZH = {
     "A-IID(train)": "训练行独立地抽自同一分布，新数据也来自该分布",
     "A-IID(holdout)": "留出行独立地抽自同一分布，新数据也来自该分布",
-    "A-SPLIT(holdout)": "模型的一切（预处理、特征、超参数、停止时机）都不是看着留出行选的",
-    "A-RANGE": "损失按其定义落在所说的范围内",
+    "A-SPLIT(holdout)": "模型的一切（预处理、特征、超参数、停止时机）都不是看着留出行选的，"
+    "留出行及抽取它们的种子也不是看着选的",
+    "A-RANGE": "损失按其定义落在所说的范围内，且该范围在看到这些行之前就已确定",
     "A-CLASS": "假设类（特征、编码、核）在看到有标签的样本之前就已确定",
     "A-PRIOR": "先验、编码或网格在看到样本之前就已确定",
     "A-DELTA": "置信度和声明的选择事先确定，或已记入账本",
     "A-ORDER": "行的顺序不是看着其取值选的",
-    "A-FOLDS": "各折的划分没有看行的内容，每一折的模型都没有用该折拟合",
-    "A-RNG": "伪随机比特与独立的公平比特无异，且与数据无关",
+    "A-FOLDS": "折数和各折的种子不是看着行选的，每一折的模型都没有用该折拟合",
+    "A-RNG": "伪随机比特（包括 SHA-256 的）与独立的公平比特无异，且与数据无关",
     "A-BAGS": "每个成员只依赖自己那一袋训练行，抽袋时没有看行的内容",
     "A-SUPP": "无论训练行还是新数据，没有一行的长度超过事先确定的半径",
     "A-KERNEL": "核是半正定的",
-    "A-GROUPS(holdout)": "留出行的分组属实，且各组独立地抽自同一总体",
+    "A-GROUPS(holdout)": "留出行的各组（即所说的列的取值）独立地抽自同一总体，新组也来自该总体",
 }
 
 UNDETECTABLE_ZH = (

@@ -1,8 +1,8 @@
 """The numbers behind the figures of a study's model, from its hold-out rows.
 
-Bands are theorems, not error bars. Shares at a threshold: the largest difference between a share on the hold-out rows
-and on new data, over all thresholds at once and for both classes (Dvoretzky-Kiefer-Wolfowitz with Massart's constant).
-Prediction sets: the coverage at each of `COVERAGES`, all at once. Both pay for the models compared on the same rows.
+Limits are theorems, not error bars, and all that a page shows hold together, apart from the certificate: half of delta
+is for explanations (`explain`), a quarter for thresholds (`theory.cost_curve`) and a quarter for prediction sets, at
+each of `COVERAGES`. All pay for the finalists that were certified on the same rows.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from assay.explain import explain
 from assay.learning import Study, TableModel
 from assay.plot import frames
 from assay.report.structure import structure
-from assay.theory.holdout import threshold_width
+from assay.theory.cost_curve import joint_limits
 
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _ROWS, _SHOWN, _DRAWN, _LISTED = 2_000, 12, 3, 10
@@ -25,20 +25,22 @@ def all_of(found: Study) -> dict[str, Any]:
     """Return every figure that the chosen model allows. Where models of folds vote they are of the first of them, and
     there are no thresholds to choose, which would be its own."""
     model, (X, y) = found.judged[0], found.encoded_holdout
-    compared = 1 if model.memory is None else model.memory.compared
-    delta = (1 - float(found.confidence)) / compared
+    spent = found.explaining
     shown: dict[str, Any] = dict.fromkeys(("confusion", "threshold", "residuals"))
     shown |= _explained(found)
     shown["structure"] = structure(found, [line[0] for line in shown["importance"]])
     if found.task == "classify":
         frame = frames.confusion(model.learner, X, y)
         shown["confusion"] = {"labels": [str(one) for one in frame["labels"]], "counts": frame["counts"].tolist()}
-        if len(model.classes_) == 2 and hasattr(model.learner, "predict_proba") and not found.folds:
-            shown["threshold"] = _thresholds(model.learner, X, y, delta)
+        scored = len(model.classes_) == 2 and hasattr(model.learner, "predict_proba")
+        if scored and not found.folds and not spent["grouped"]:
+            shown["threshold"] = _thresholds(model.learner, X, y, spent["delta"] * spent["share"] / 4)
     else:
         frame = frames.residuals(model.learner, X, y)
         shown["residuals"] = {key: frame[key][:500].tolist() for key in ("predicted", "residual")}
-    shown["coverage"] = _coverage(model, X, delta * compared)
+    total = float(found.certificate.delta_total)
+    shown["coverage"] = _coverage(model, X, total / 4)  # what a model remembers pays for the finalists by itself
+    shown["limits"] = None if spent["grouped"] else {"sure": 1 - total, "both": max(0.0, 1 - 2 * total)}
     return shown
 
 
@@ -48,17 +50,22 @@ def _explained(found: Study) -> dict[str, Any]:
     model, held = found.judged
     if len(held) > _ROWS:
         held = np.sort(np.random.default_rng(0).choice(held, _ROWS, replace=False))
-    said = explain(model, found.table, held, delta=1 - float(found.confidence))
+    spent = found.explaining
+    said = explain(model, found.table, held, **(spent | {"delta": spent["delta"] / 2}))
+    groups = _lines(said.subgroups, _GROUP)
+    if found.task == "classify" and not spent["grouped"]:  # shown to a hundredth of a per cent
+        groups = [[*line[:4], np.floor(1e4 * line[4]) / 1e4, np.ceil(1e4 * line[5]) / 1e4] for line in groups]
     calibration = said.calibration and {
         "predicted": said.calibration["probability"],
         **{key: said.calibration[key] for key in ("share", "low", "high")},
     }
     return {
+        "clip": said.clip,
         "importance": _lines(said.importance, ("column", "importance", "low", "high"))[:_SHOWN],
         "dependence": _dependence(said.effects),
         "calibration": calibration or None,
         "hardest": _lines(said.hardest, ("row", "true", "predicted", "size"))[:_LISTED],
-        "subgroups": sorted(_lines(said.subgroups, _GROUP), key=lambda line: -line[4])[:_LISTED],
+        "subgroups": sorted(groups, key=lambda line: -line[3] if line[4] is None else -line[4])[:_LISTED],
     }
 
 
@@ -86,22 +93,28 @@ def _dependence(effects: Any) -> list[dict[str, Any]]:
     return drawn
 
 
-def _thresholds(learner: Any, X: np.ndarray, y: np.ndarray, delta: float) -> dict[str, Any] | None:
-    """Return, at each threshold, the share of the second class that is missed and of the first that is called."""
-    score, positive = learner.predict_proba(X)[:, 1], y == learner.classes_[1]
-    a, b = int(positive.sum()), int((~positive).sum())
-    if not a or not b:
-        return None
-    at = np.linspace(0, 1, 101)
-    yes, no = np.sort(score[positive]), np.sort(score[~positive])
+def _thresholds(learner: Any, X: np.ndarray, y: np.ndarray, delta: float) -> dict[str, Any]:
+    """Return, at each threshold, which share of all rows is missed and which is called wrongly, with limits.
+
+    A row of neither class is wrong wherever it falls: missed below the threshold, called wrongly from it on.
+    """
+    score, (no, yes) = learner.predict_proba(X)[:, 1], learner.classes_
+    at = np.linspace(0, 1, 101).round(2)
+    missed = np.searchsorted(np.sort(score[y != no]), at, "left")
+    called = np.sum(y != yes) - np.searchsorted(np.sort(score[y != yes]), at, "left")
+    limits = joint_limits(missed, called, len(y), delta)
     return {
-        "at": at.round(2).tolist(),
-        "missed": (np.searchsorted(yes, at, "left") / a).tolist(),
-        "alarms": (1 - np.searchsorted(no, at, "left") / b).tolist(),
-        "width": float(threshold_width(a, b, delta)),
-        "share": a / (a + b),
+        "at": at.tolist(),
+        "missed": (missed / len(y)).tolist(),
+        "called": (called / len(y)).tolist(),
+        **{name: _outward(values, name).tolist() for name, values in limits._asdict().items()},
         "classes": [str(one) for one in learner.classes_],
     }
+
+
+def _outward(values: np.ndarray, name: str) -> np.ndarray:
+    """Return limits as they are shown, to a tenth of a per cent: lower ones rounded down, upper ones up."""
+    return (np.floor if name.endswith("low") else np.ceil)(1000 * values) / 1000
 
 
 def _coverage(model: TableModel, X: np.ndarray, delta: float) -> list[dict[str, Any]]:

@@ -3,16 +3,17 @@
 from typing import Any
 
 from assay.claims.claim import Certificate, Claim
-from assay.claims.definitions import ASSUMPTIONS, definition
-from assay.claims.words import UNDETECTABLE
+from assay.claims.definitions import definition
+from assay.claims.words import DECLARED, UNDETECTABLE, has_declared_split, population
 from assay.learning import Study
+from assay.messages import method
 from assay.report import numbers
 from assay.report.board import best_first, row
-from assay.report.claims_zh import ASSUMPTIONS_ZH, UNDETECTABLE_ZH, said_zh
+from assay.report.claims_zh import ASSUMPTIONS_ZH, DECLARED_ZH, UNDETECTABLE_ZH, population_zh, said_zh
 
 _MEANINGS = {
-    "P01": "holdout", "P07": "holdout", "P06/3": "paired", "P06/1": "auc", "P06/2": "thresholds", "P25": "coverage",
-    "P62": "baseline",
+    "P01": "holdout", "P07": "holdout", "P06/3": "paired", "P06/4": "paired", "P06/1": "auc",
+    "P06/2": "thresholds", "P25": "coverage", "P62": "baseline",
     "P03": "loss", "P04": "loss", "P05": "loss", "P61": "baseline", "P65": "baseline", "D01": "identity",
     "D02": "training", "D03": "floor", "D04": "gap", "D09": "gap", "D05": "gap", "D13": "margin", "D27": "tree",
     "P41": "selective", "P42": "cost",
@@ -37,6 +38,8 @@ def shown_of(found: Study) -> dict[str, Any]:
         "card": card_of(model.learner),
         "claims": claims_of(certificate),
         "not_claimed": [[_name(gap.template), gap.reason] for gap in certificate.not_applicable],
+        "population": [population(certificate), population_zh(certificate)],
+        "declared": [DECLARED, DECLARED_ZH] if has_declared_split(certificate) else [],
         "undetectable": list(UNDETECTABLE),
         "undetectable_zh": list(UNDETECTABLE_ZH),
         "delta": certificate.delta_total,
@@ -51,7 +54,7 @@ def card_of(learner: Any) -> dict[str, Any]:
     settings = ", ".join(f"{name}={value!r}" for name, value in sorted(learner.get_params(deep=False).items()))
     return {
         "name": card.name,
-        "zh": card.zh,
+        "zh": method(type(learner).__name__, card.name, "zh"),
         "class": type(learner).__name__,
         "model": str(card.model),
         "strategy": card.strategy,
@@ -74,12 +77,15 @@ def claims_of(certificate: Certificate) -> list[dict[str, Any]]:
             "means": meaning(claim),
             "delta": claim.delta,
             "best": claim is best,
-            "assumes": [
-                [code, ASSUMPTIONS.get(code, code), ASSUMPTIONS_ZH.get(code, "")] for code in claim.assumptions
-            ],
+            "assumes": [[code, _assumption(claim, code), ASSUMPTIONS_ZH.get(code, "")] for code in claim.assumptions],
         }
         for claim in certificate.claims
     ]
+
+
+def _assumption(claim: Claim, code: str) -> str:
+    meaning_of = definition(claim.template)
+    return code if meaning_of is None else meaning_of.assumption(code)
 
 
 def _name(template: str) -> str:

@@ -110,10 +110,10 @@ class MemoryRows(Rows):
         low, codes = counted
         return np.flatnonzero(np.bincount(codes)) + low
 
-    def encoded(self, classes: np.ndarray) -> "MemoryRows":
+    def encoded(self, classes: np.ndarray, *, others: bool = False) -> "MemoryRows":
         classes = np.asarray(classes)
         own = self._are_positions_in(classes)
-        codes = self.y if own else np.concatenate(self.map(class_codes, classes))
+        codes = self.y if own else np.concatenate(self.map(class_codes, classes, others))
         encoded = MemoryRows(self.X, codes, self.weight, n_jobs=self.n_jobs)
         encoded.feature_names = self.feature_names
         return encoded

@@ -84,35 +84,36 @@ class Rows(ABC):
         """Return the distinct values of y, sorted; one pass."""
         return np.unique(np.concatenate(self.map(_distinct)))
 
-    def encoded(self, classes: np.ndarray) -> "Rows":
-        """Return the same rows with y replaced by its position in `classes` (int64)."""
-        return EncodedRows(self, np.asarray(classes))
+    def encoded(self, classes: np.ndarray, *, others: bool = False) -> "Rows":
+        """Return the same rows with y replaced by its position in `classes` (int64); with `others`, -1 for labels that
+        are none of them, which are refused otherwise."""
+        return EncodedRows(self, np.asarray(classes), others)
 
 
 class EncodedRows(Rows):
     """Rows whose y is looked up in a list of classes, block by block, on the way to the statistic."""
 
-    def __init__(self, rows: Rows, classes: np.ndarray):
-        self.rows, self.classes = rows, classes
+    def __init__(self, rows: Rows, classes: np.ndarray, others: bool):
+        self.rows, self.classes, self.others = rows, classes, others
         self.n_rows, self.n_features, self.feature_names = rows.n_rows, rows.n_features, rows.feature_names
         self.n_jobs, self.has_y, self.has_weight = rows.n_jobs, rows.has_y, rows.has_weight
 
     def sum(self, statistic: Statistic, *parameters: Any) -> Any:
-        return self.rows.sum(_on_encoded, self.classes, statistic, *parameters)
+        return self.rows.sum(_on_encoded, self.classes, self.others, statistic, *parameters)
 
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
-        return self.rows.map(_on_encoded, self.classes, function, *parameters)
+        return self.rows.map(_on_encoded, self.classes, self.others, function, *parameters)
 
     def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
-        self.rows.collect(consume, _on_encoded, self.classes, function, *parameters)
+        self.rows.collect(consume, _on_encoded, self.classes, self.others, function, *parameters)
 
     def blocks(self) -> Iterator[Block]:
         for block in self.rows.blocks():
-            yield block._replace(y=class_codes(block, self.classes))
+            yield block._replace(y=class_codes(block, self.classes, self.others))
 
 
-def _on_encoded(block: Block, classes: np.ndarray, statistic: Statistic, *parameters: Any) -> Any:
-    return statistic(block._replace(y=class_codes(block, classes)), *parameters)
+def _on_encoded(block: Block, classes: np.ndarray, others: bool, statistic: Statistic, *parameters: Any) -> Any:
+    return statistic(block._replace(y=class_codes(block, classes, others)), *parameters)
 
 
 def _every(block: Block, step: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
@@ -145,13 +146,16 @@ def _distinct(block: Block) -> np.ndarray:
     return np.unique(y)
 
 
-def class_codes(block: Block, classes: np.ndarray) -> np.ndarray:
-    """Return the position in `classes` of each label of the block (int64); refuse the first unknown one."""
+def class_codes(block: Block, classes: np.ndarray, others: bool = False) -> np.ndarray:
+    """Return the position in `classes` of each label of the block (int64); the first unknown one is refused, or, with
+    `others`, each of them has the position -1."""
     labels = np.asarray(block.y)
     order = np.argsort(classes)
     codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
     unknown = classes[codes] != labels
-    if unknown.any():
+    if others:
+        codes = np.where(unknown, -1, codes)
+    elif unknown.any():
         at = int(np.argmax(unknown))
         known = ", ".join(repr(c.item() if isinstance(c, np.generic) else c) for c in classes[:10])
         more = ", ..." if len(classes) > 10 else ""

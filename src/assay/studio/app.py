@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from assay.datasets import TARGETS
 from assay.report.env import asset
 from assay.studio.jobs import Refused
 from assay.studio.pages import model, more, page, run, table
@@ -46,13 +48,15 @@ def studio(settings: Settings, source: str = "", most_bytes: int | None = None) 
 
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
-        app.state.workspace = Workspace(most_bytes)
+        held = app.state.workspace = Workspace(most_bytes)
         app.state.patience = settings.patience
-        if source:
-            first(app.state.workspace, source)
-        await app.state.workspace.begin()
-        yield
-        await app.state.workspace.close()
+        try:
+            if source:
+                held.add(*known(source))
+            await held.begin()
+            yield
+        finally:
+            await held.close()
 
     app = Starlette(
         routes=[*ROUTES, Route("/static/{name}", _static)],
@@ -62,19 +66,17 @@ def studio(settings: Settings, source: str = "", most_bytes: int | None = None) 
     return Guard(app, settings)
 
 
-def first(held: Workspace, source: str) -> None:
-    """Take in the table that the studio was started with."""
-    from pathlib import Path
-
-    from assay.datasets import TARGETS
-
+def known(source: str) -> tuple[str, dict[str, str]]:
+    """Return the name and the place of the table that the studio is started with."""
     path = Path(source)
     if path.is_file():
-        held.add(path.name, {"file": str(path.resolve())})
-    elif source in TARGETS:
-        held.add(source, {"bundled": source})
-    else:
-        raise ValueError(f"there is no file {source!r}, and no bundled table of that name.")
+        path.open("rb").close()  # may it be read?
+        return path.name, {"file": str(path.resolve())}
+    if source in TARGETS:
+        return source, {"bundled": source}
+    if path.is_dir():
+        raise ValueError(f"{source} is a folder; give a CSV or Parquet file.")
+    raise ValueError(f"there is no file {source}, and no bundled table of that name.")
 
 
 async def _static(request: Request) -> Response:
@@ -96,4 +98,5 @@ async def _busy(request: Request, error: Exception) -> Response:
 
 
 async def _broken(request: Request, error: Exception) -> Response:
-    return page(request, "refused.html", 500, sentence=f"{type(error).__name__}: {error}")
+    """Answer without the error's own words, which may hold paths; the terminal has them."""
+    return page(request, "refused.html", 500, sentence=f"This should not have happened ({type(error).__name__}).")

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
 from typing import Any
 
 _LINE = 64 * 2**20  # the longest line that a child may write
@@ -26,10 +27,15 @@ def memory_limit() -> int:
 
 
 class Child:
-    """A process that answers requests one after the other; `ready` are the tasks that it loads as it begins."""
+    """A process that answers requests one after the other; `ready` are the tasks that it loads as it begins.
 
-    def __init__(self, most_bytes: int, ready: tuple[str, ...] = ()) -> None:
+    Its temporary files go to `folder`: it may be ended at any time, and removes nothing then.
+    """
+
+    def __init__(self, most_bytes: int, ready: tuple[str, ...] = (), folder: Path | None = None) -> None:
         self._most_bytes, self._ready = most_bytes, ready
+        self._folder = f"{folder}{os.sep}" if folder else ""
+        self._env = os.environ | ({"TMPDIR": str(folder)} if folder else {})
         self._process: asyncio.subprocess.Process | None = None
         self._lock, self._birth = asyncio.Lock(), asyncio.Lock()
 
@@ -59,7 +65,7 @@ class Child:
                 while line := await process.stdout.readline():
                     record = json.loads(line)
                     if "refused" in record:
-                        raise Refused(record["refused"])
+                        raise Refused(self._without_folder(record["refused"]))
                     yield record
                     if "result" in record:
                         return
@@ -73,6 +79,10 @@ class Child:
             await self.end()
         raise Refused("The process that does the work ended: there was not enough memory, or it was stopped.")
 
+    def _without_folder(self, text: str) -> str:
+        """Return a sentence that does not tell where the studio keeps its files."""
+        return text.replace(self._folder, "") if self._folder else text
+
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
@@ -84,6 +94,7 @@ class Child:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
                 limit=_LINE,
+                env=self._env,
             )
         return self._process
 

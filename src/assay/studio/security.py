@@ -7,6 +7,7 @@ Every request passes `Guard` before any page sees it:
 - A request that changes something must carry the studio's own Origin; one that a foreign page caused is refused.
 - The first page is opened with a token from the terminal. It works once, and is exchanged for a cookie that scripts
   cannot read and other sites cannot send. On another address than loopback a password takes its place.
+- Wrong passwords close the door for the network that they came from, for longer each time, and for nobody else.
 - Bodies are counted as they arrive: what is declared or grows too large is refused.
 
 Forms carry a further secret, `Session.csrf`, which `pages.form` compares.
@@ -14,13 +15,16 @@ Forms carry a further secret, `Session.csrf`, which `pages.form` compares.
 
 import hashlib
 import hmac
+import ipaddress
+import math
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 POLICY = (
@@ -39,9 +43,14 @@ HEADERS = {
 }
 FORM_BYTES = 4 * 2**20
 """What a form without a file may have."""
+LOGIN_BYTES = 2**13
+"""What a form may have that anybody can send."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SAFE = ("GET", "HEAD")
-_TRIES, _PAUSE = 5, 60.0  # wrong passwords in a row, and the seconds that follow
+_ENTER = '<!doctype html><meta http-equiv="refresh" content="0;url=/"><title>Assay</title><a href="/">Assay</a>'
+_TRIES = 5  # wrong passwords in a row that cost nothing
+_PAUSE, _LONGEST = 60.0, 3600.0  # seconds after the next one, doubled by each that follows, and at most
+_REMEMBERED = 10_000  # networks
 
 
 class TooLarge(Exception):
@@ -80,6 +89,30 @@ class Settings:
         return frozenset(f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}" for host in self.hosts)
 
 
+class Tries:
+    """Wrong passwords, by the network that they came from."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._known: dict[str, tuple[int, float]] = {}  # how many, and the time before which no more are heard
+
+    def wait(self, network: str) -> float:
+        """Return the seconds until a network may try again."""
+        return max(0.0, self._known.get(network, (0, 0.0))[1] - self._now())
+
+    def wrong(self, network: str) -> None:
+        """Count a wrong password."""
+        count = self._known.pop(network, (0, 0.0))[0] + 1
+        pause = min(_PAUSE * 2.0 ** min(count - _TRIES, 10), _LONGEST) if count >= _TRIES else 0.0
+        self._known[network] = (count, self._now() + pause)
+        if len(self._known) > _REMEMBERED:
+            del self._known[next(iter(self._known))]
+
+    def right(self, network: str) -> None:
+        """Forget what was wrong."""
+        self._known.pop(network, None)
+
+
 class Guard:
     """The door of the studio."""
 
@@ -87,7 +120,7 @@ class Guard:
         self.app, self.settings = app, settings
         self._sessions: dict[str, Session] = {}
         self._token: str | None = settings.token if settings.password is None else None
-        self._wrong, self._closed_until = 0, 0.0
+        self.tries = Tries()
         self._form = secrets.token_urlsafe(32)  # of the form that asks for the password
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,7 +130,7 @@ class Guard:
             return
         headers = _headers(scope)
         answer = self._refusal(scope, headers)
-        limit = self.settings.most_bytes if scope["path"] == "/tables" else FORM_BYTES
+        limit = {"/tables": self.settings.most_bytes, "/login": LOGIN_BYTES}.get(scope["path"], FORM_BYTES)
         if answer is None and _declared(headers) > limit:
             answer = too_large()
         counted = _Counted(receive, limit)
@@ -133,7 +166,7 @@ class Guard:
             body = parse_qs((await _body(receive)).decode("utf-8", "replace"))
             if not hmac.compare_digest(_digest(body.get("csrf", [""])[0]), _digest(self._form)):
                 return PlainTextResponse("Refused: the form is not the studio's. Load the page again.\n", 403)
-            return self._by_password(body.get("password", [""])[0])
+            return self._by_password(body.get("password", [""])[0], network_of(scope.get("client")))
         if session is not None and path == "/login":
             return RedirectResponse("/", 303)
         if session is not None or path.startswith("/static/"):
@@ -159,23 +192,24 @@ class Guard:
         if self._token is None or not hmac.compare_digest(given.encode(), self._token.encode()):
             return PlainTextResponse("This link has been used, or is not the studio's. Start it again.\n", 403)
         self._token = None
-        return self._let_in()
+        # A page and no redirect: what a file or another site leads to is still theirs after a redirect, without cookie.
+        return self._let_in(HTMLResponse(_ENTER))
 
-    def _by_password(self, given: str) -> Response:
-        if time.monotonic() < self._closed_until:
-            return PlainTextResponse("Too many wrong passwords; wait a minute.\n", 429)
+    def _by_password(self, given: str, network: str) -> Response:
+        seconds = math.ceil(self.tries.wait(network))
+        if seconds:
+            return PlainTextResponse(
+                f"Too many wrong passwords; wait {seconds} seconds.\n", 429, {"retry-after": str(seconds)}
+            )
         if not hmac.compare_digest(_digest(given), _digest(self.settings.password or "")):
-            self._wrong += 1
-            if self._wrong >= _TRIES:
-                self._wrong, self._closed_until = 0, time.monotonic() + _PAUSE
+            self.tries.wrong(network)
             return RedirectResponse("/login?wrong=1", 303)
-        self._wrong = 0
-        return self._let_in()
+        self.tries.right(network)
+        return self._let_in(RedirectResponse("/", 303))
 
-    def _let_in(self) -> Response:
+    def _let_in(self, answer: Response) -> Response:
         key = secrets.token_urlsafe(32)
         self._sessions[_digest(key)] = Session(_digest(key), secrets.token_urlsafe(32))
-        answer = RedirectResponse("/", 303)
         answer.set_cookie(self.settings.cookie, key, httponly=True, samesite="strict", path="/")
         return answer
 
@@ -192,6 +226,21 @@ def host_of(name: str) -> tuple[str, ...]:
     ('127.0.0.1', 'localhost', '::1')
     """
     return LOOPBACK if name in LOOPBACK else (name.lower(),)
+
+
+def network_of(client: tuple[str, int] | list[str | int] | None) -> str:
+    """Return the address of a client; of an IPv6 address, the half that one household has in common.
+
+    >>> network_of(("10.0.0.5", 4711)), network_of(("2001:db8::5:6:7:8", 4711))
+    ('10.0.0.5', '2001:db8::')
+    """
+    try:
+        address = ipaddress.ip_address(str(client[0]) if client else "")
+    except ValueError:
+        return ""
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    return str(address.ipv4_mapped or ipaddress.IPv6Address(int(address) >> 64 << 64))
 
 
 def _digest(text: str) -> str:

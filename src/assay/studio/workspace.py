@@ -67,8 +67,8 @@ class Workspace:
         self.most_bytes = most_bytes or memory_limit()
         self.tables: dict[str, TableEntry] = {}
         self.runs: dict[str, Run] = {}
-        self.desk = Desk(Child(self.most_bytes, ("planning", "trying")))  # what is answered at once
-        self.lab = Desk(Child(self.most_bytes, ("stepping", "learning")))  # what takes longer
+        self.desk = Desk(self._child("planning", "trying"))  # what is answered at once
+        self.lab = Desk(self._child("stepping", "learning"))  # what takes longer
         self.next = self._student()  # waits for the next study
         self._looks = asyncio.Lock()
 
@@ -78,8 +78,11 @@ class Workspace:
             self.look(entry)
         await asyncio.gather(self.next.begin(), self.desk.child.begin())
 
+    def _child(self, *ready: str) -> Child:
+        return Child(self.most_bytes, ready, self.folder)
+
     def _student(self) -> Child:
-        return Child(self.most_bytes, ("learning",))
+        return self._child("learning")
 
     def new_file(self, ending: str) -> Path:
         """Return a path of our own making; names from outside are never part of it."""
@@ -110,7 +113,7 @@ class Workspace:
         return entry.looked
 
     async def _look(self, entry: TableEntry) -> dict[str, Any]:
-        child = Child(self.most_bytes)
+        child = self._child()
         try:
             async with self._looks:
                 await self.next.begin()
@@ -119,8 +122,9 @@ class Workspace:
             entry.target = seen["target"]
             return seen
         except Refused as error:
-            own = entry.source.get("file", "")
-            raise Refused(str(error).replace(own, entry.name) if own else str(error)) from None
+            own = Path(entry.source.get("file", ""))
+            text = str(error).replace(str(own), entry.name).replace(own.name, entry.name) if own.name else str(error)
+            raise Refused(text) from None
         finally:
             await child.end()
 
@@ -150,11 +154,9 @@ class Workspace:
             run.verdict = Question(self._verify(run))
 
     async def _verify(self, run: Run) -> dict[str, Any]:
-        child = Child(self.most_bytes)
+        child = self._child()
         try:
-            return await child.ask(
-                "verify", VERIFY_SECONDS, source=run.table.source, kinds=run.kinds, file=run.model
-            )
+            return await child.ask("verify", VERIFY_SECONDS, source=run.table.source, kinds=run.kinds, file=run.model)
         finally:
             await child.end()
 

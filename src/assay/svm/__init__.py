@@ -13,10 +13,9 @@ from assay.svm._geometry import (
 )
 from assay.svm._lagrangian import Lagrangian, lagrangian
 from assay.svm._linear import LinearSVC, LinearSVR
-from assay.svm._nu_svc import NuSVC
 from assay.svm._platt_smo import smo
 from assay.svm._reference_solvers import hinge_only
-from assay.svm._svc import SVC
+from assay.svm._svc import SVC, NuSVC
 from assay.svm._svr import SVR, NuSVR, OneClassSVM
 
 __all__ = [

@@ -5,18 +5,21 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, read_rows, require_finite, streams
-from assay.kernels import IndefiniteKernelWarning, Kernel, Precomputed, choose_kernel, named_kernel
-from assay.kernels._choice import NAMES
+from assay.kernels import Gaussian, IndefiniteKernelWarning, Kernel, Linear, Precomputed, choose_kernel, named_kernel
+from assay.kernels._algebra import Function
+from assay.kernels._named import NAMES
 from assay.kernels._psd import least_eigenvalue
-from assay.kernels._tiles import MatrixTiles, Tiles, tiles
+from assay.kernels._tiles import MatrixTiles, SingleExpansion, Tiles, double_expansion, tiles
 from assay.params import Constraint, Count, Flag, Maybe, Number, Positive, positive, refuse
 from assay.scan import Rows, rows_per_block, thread_map
 from assay.scan.memory import MemoryRows
@@ -25,12 +28,13 @@ from assay.theory.spaces import Space, Unbounded
 
 _SINGLE_FROM = 1_500  # rows from which kernel values are computed in single precision, if tol allows
 _SINGLE_TOL = 1e-4
-_SINGLE_VECTORS = 2_000  # support vectors from which predictions are
-_ROWS, _VECTORS = 1024, 256
+_SINGLE_VECTORS = 2_000  # support vectors from which signs of sums are
+_ROWS = 2048
 KINDS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
 """Kernels by their number in `kernel_numbers_`: kind (-1: none of these), gamma, degree, coef0, columns of X."""
 _DENSE_SHARE = 0.5  # of the free memory, that a dense copy of sparse rows may take
 SHARE = Number(low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
+_OTHERS = ("cosine", "chi2", "additive_chi2")
 
 
 class KernelFunctions:
@@ -188,8 +192,9 @@ class KernelMachine(Learner):
             return MatrixTiles(X)
         return tiles(kernel, X, single=len(X) > _SINGLE_FROM and self.tol >= _SINGLE_TOL)
 
-    def _expansion(self, X: Any, coef: np.ndarray) -> np.ndarray:
-        """Return sum_i coef_ki kappa(x_i, x) for each row x and each row k of `coef`, (n, k)."""
+    def _expansion(self, X: Any, coef: np.ndarray, offsets: np.ndarray | None = None) -> np.ndarray:
+        """Return sum_i coef_ki kappa(x_i, x) for each row x and each row k of `coef`, (n, k); with `offsets` numbers of
+        which only the sign after adding these is that of the sum."""
         check_is_fitted(self)
         if self._objects is not None:
             return self._values_between(X, self._objects)[:, self.support_] @ coef.T
@@ -199,10 +204,10 @@ class KernelMachine(Learner):
         if isinstance(kernel, Precomputed):
             return X[:, self.support_] @ coef.T
         if not sp.issparse(X):
-            return expansion(kernel, vectors, coef, X, self.n_jobs)
+            return expansion(kernel, vectors, coef, X, self.n_jobs, offsets)
         step = rows_per_block(X.shape[1])
         parts = (X[first : first + step].toarray() for first in range(0, X.shape[0], step))
-        return np.concatenate([expansion(kernel, vectors, coef, part, self.n_jobs) for part in parts])
+        return np.concatenate([expansion(kernel, vectors, coef, part, self.n_jobs, offsets) for part in parts])
 
     def _shown(self, coefficients: np.ndarray) -> Any:
         """Return derived coefficients, which cannot be written to: sparse if the rows of `fit` were."""
@@ -297,25 +302,34 @@ def _holds_text(X: Any) -> bool:
 
 
 def expansion(
-    kernel: Kernel, vectors: np.ndarray, coef: np.ndarray, X: np.ndarray, n_jobs: int | None = None
+    kernel: Kernel,
+    vectors: np.ndarray,
+    coef: np.ndarray,
+    X: np.ndarray,
+    n_jobs: int | None = None,
+    offsets: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return sum_i coef_ki kappa(vector_i, x) for every row x of X, (n, k), tile by tile on all cores."""
-    m = len(vectors)
+    """Return sum_i coef_ki kappa(vector_i, x) for every row x of X, (n, k), in double precision, on all cores.
+
+    With `offsets` (k,) only the signs of sums plus offsets count: sums over many vectors are then taken in single
+    precision, and again in double where that leaves the sign open.
+    """
     out = np.zeros((len(X), len(coef)))
-    if m == 0:
-        return out
-    source = tiles(kernel, np.concatenate([vectors, X]), single=m >= _SINGLE_VECTORS)
-    weights = coef.astype(source.dtype)
+    rough = None
+    if offsets is not None and isinstance(kernel, Gaussian) and len(vectors) >= _SINGLE_VECTORS:
+        rough = SingleExpansion(kernel, vectors, coef)
 
-    def add(first: int) -> None:
-        last = min(first + _ROWS, len(X))
-        tile = np.empty((min(_VECTORS, m), last - first), source.dtype)
-        for at in range(0, m, _VECTORS):
-            some = np.arange(at, min(at + _VECTORS, m))
-            source.fill(some, m + first, m + last, tile[: len(some)])
-            out[first:last] += (weights[:, some] @ tile[: len(some)]).T
+    def fill(first: int) -> None:
+        rows, part = X[first : first + _ROWS], out[first : first + _ROWS]
+        if rough is None or offsets is None:
+            part[:] = double_expansion(kernel, vectors, coef, rows)
+            return
+        assert offsets is not None
+        part[:], slack = rough(rows)
+        near = np.flatnonzero(~(np.abs(part + offsets) > slack).all(axis=1))
+        part[near] = double_expansion(kernel, vectors, coef, rows[near])
 
-    thread_map(add, range(0, len(X), _ROWS), n_jobs=n_jobs)
+    thread_map(fill, range(0, len(X), _ROWS), n_jobs=n_jobs)
     return out
 
 
@@ -370,3 +384,63 @@ def one_group(
 def filled(room: np.ndarray, total: float) -> np.ndarray:
     """Return 0 <= a <= room with sum `total`, filled from the front."""
     return np.clip(total - (np.cumsum(room) - room), 0.0, room)
+
+
+class MoreKernels(KernelMachine):
+    """A machine with these kernels; gamma=None is 1 / n_features, and sparse rows are taken as a dense copy."""
+
+    kernel_params: Any
+    _pairs = False  # whether the kernel is a function of two rows
+
+    def _set_kernel(self, X: np.ndarray) -> Kernel:
+        self._pairs = self._is_function and not _takes_tables(self._given(), X)
+        if not isinstance(self.kernel, str) or self.kernel not in _OTHERS:
+            return super()._set_kernel(X)
+        self._set_kernel_numbers(self.kernel, self._gamma(X), X.shape[1])
+        return self._kernel()
+
+    def _kernel(self) -> Kernel:
+        name = self.chosen_kernel_
+        if name == "cosine":
+            return Linear().rescaled(_inverse_length)
+        if name in _OTHERS:
+            options = {"gamma": self.gamma_} if name == "chi2" else {}
+            return Function(partial(pairwise_kernels, metric=name, **options))
+        if not self._is_function:
+            return super()._kernel()
+        given = self._given()
+        return Function(partial(_by_pairs, given) if self._pairs else given)
+
+    @property
+    def _is_function(self) -> bool:
+        return callable(self.kernel) and not isinstance(self.kernel, Kernel)
+
+    def _given(self) -> Any:
+        return partial(self.kernel, **(self.kernel_params or {}))
+
+    def _gamma(self, X: np.ndarray) -> float:
+        return 1.0 / X.shape[1] if self.gamma is None else super()._gamma(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _takes_tables(function: Any, X: np.ndarray) -> bool:
+    """Tell whether a kernel returns the matrix of two tables, rather than a number for two rows."""
+    few, more = X[:2], X[:3]
+    try:
+        return np.shape(function(few, more)) == (len(few), len(more))
+    except Exception:  # whatever a function of rows does with tables
+        return False
+
+
+def _by_pairs(function: Any, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    return np.array([[function(x, z) for z in Z] for x in X], dtype=np.float64).reshape(len(X), len(Z))
+
+
+def _inverse_length(X: np.ndarray) -> np.ndarray:
+    """Return 1 / |x| for each row, 0 for a row of zeros."""
+    length = np.sqrt(np.einsum("ij,ij->i", X, X))
+    return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)

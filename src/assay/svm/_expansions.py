@@ -15,11 +15,11 @@ from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import Statement
 from assay.kernels import Kernel, Precomputed
-from assay.kernels._expand import expand
+from assay.kernels._psd import expand
 from assay.params import refuse
 from assay.scan import Rows, one_blas_thread
 from assay.svm._base import KernelMachine
-from assay.svm._facts import scores
+from assay.svm._claims import scores
 
 _THREADS_FROM = 2_000  # rows of a matrix from which BLAS gets its threads
 
@@ -52,7 +52,7 @@ class ExpansionClassifier(ClassifierMixin, KernelMachine):
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield what margins in the kernel's space say about new data."""
-        from assay.svm._statements import margin_statements
+        from assay.svm._claims import margin_statements
 
         yield from margin_statements(self, rows)
 

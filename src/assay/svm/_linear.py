@@ -11,8 +11,21 @@ Claims: the duality gap of each hyperplane at the dual variables kept by `fit`, 
         sqrt(2 gap).
 Method: few columns: Newton's method (squared losses), an interior-point method on the rows near a kink (the others);
         many columns or sparse rows: dual coordinate descent; penalty |.|_1: coordinate descent over the columns.
+
+With multi_class="crammer_singer" all classes are in one problem (Crammer and Singer 2001):
+
+    minimise over u_1 .. u_K    P(U) = 1/2 sum_k |u_k|^2 + sum_i c_i max over k of (e_ik + <u_k - u_{y_i}, (x_i, s)>)
+
+e_ik is 0 for the class of the row and 1 for the others. For any theta with sum_k theta_ik = 0 and theta_ik <= c_i for
+the class of the row, <= 0 for the others, the u_k = sum_i theta_ik (x_i, s) have
+
+    P(U) - min P  <=  P(U) + 1/2 sum_k |u_k|^2 + sum_ik e_ik theta_ik
+
+Method: sweeps over the rows in random order, each of which sets the theta of a row to their best values, by sorting
+(Keerthi et al. 2008).
 """
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
@@ -20,21 +33,184 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from assay.base import fit_log, label_classes, read_rows, streams
+from assay.base import fit_log, label_classes, read_rows, require_finite, streams
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Penalised
-from assay.linear_model._base import LinearClassifier, LinearRegressor
-from assay.optim.gap import GAP
-from assay.params import Choice, Constraint, Number, check, refuse
-from assay.scan import Rows
-from assay.svm._linear_base import PARAMETERS, LinearMachine, beside
-from assay.svm._linear_problem import SMALL, Losses
+from assay.linear_model._base import LinearClassifier, LinearModel, LinearRegressor, packed
+from assay.optim.gap import GAP, PenalisedProblem, gap_claims
+from assay.params import Choice, Constraint, Count, Flag, Number, Positive, check, refuse
+from assay.scan import Rows, one_blas_thread
+from assay.scan.memory import MemoryRows
+from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, by_newton, is_sparse
+from assay.svm._linear_solvers import by_interior
 from assay.theory.spaces import Linear, LinearFunctions
+
+_NARROW = 200  # columns up to which methods with a Hessian are the faster ones
+_DENSE = 2000  # the same where every entry is stored and there are as many rows: sweeps then hardly converge
+_OTHER_ROWS = "The dual variables belong to the rows of the fit, which are as many as dual_coef_ has columns; got {}."
+_LOOKS = 8  # sweeps between looks at the gap, at most
+
+
+class LinearMachine(LinearModel):
+    """What the classifier and the regressor share: parameters, the choice of the method, what is kept."""
+
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "C": Positive(why="it weighs the losses against the penalty"),
+        "tol": Positive(why="the accuracy of the coefficients"),
+        "max_iter": Count(),
+        "verbose": Count(low=0),
+        "dual": Choice("auto", True, False),
+        "fit_intercept": Flag,
+        "intercept_scaling": Positive(why="the constant column whose coefficient is the intercept"),
+    }
+    C: float
+    loss: str
+    dual: Any
+    intercept_scaling: float
+    dual_coef_: np.ndarray
+
+    def _column(self) -> float:
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _problem(self, l1: bool = False) -> PenalisedProblem:
+        """Return what every hyperplane of the machine minimises."""
+        found = PenalisedProblem(self.loss, 0.0 if l1 else 1.0, float(self.C), bool(self.fit_intercept))
+        return found._replace(l1=1.0 if l1 else None, column=self._column())
+
+    def _gap_claims(self, rows: Rows, problem: PenalisedProblem, row: int) -> Iterator[Claim | NotApplicable]:
+        """Yield the gap of one hyperplane at the dual variables of the fit, and the enclosure where there is one
+        alone."""
+        dual = getattr(self, "dual_coef_", np.empty((0, 0)))  # a model file does not keep them
+        if dual.shape[1] != rows.n_rows:
+            yield NotApplicable(GAP, _OTHER_ROWS.format(rows.n_rows))
+            return
+        coef, intercept = np.atleast_2d(self.coef_)[row], np.ravel(self.intercept_)[row]
+        yield from gap_claims(rows, coef, intercept, problem, dual[row])
+
+    def _check_entries(self, rows: Rows) -> None:
+        if not isinstance(rows, MemoryRows):
+            require_finite(rows, self)
+            return
+        entries = rows.X.data if is_sparse(rows) else rows.X
+        assert_all_finite(entries, estimator_name=type(self).__name__, input_name="X")
+
+    def _minimise(self, rows: Rows, problems: list[Losses], log: FitLog) -> list[Optimum]:
+        """Solve one problem after the other; those that an interruption leaves out have zero coefficients."""
+        coef, intercept = np.zeros((len(problems), rows.n_features)), np.zeros(len(problems))
+        random = check_random_state(self.random_state)
+        found: list[Optimum] = []
+        for k, losses in enumerate(problems):
+
+            def fitted(u: np.ndarray, k: int = k) -> dict[str, Any]:
+                coef[k], intercept[k] = u[:-1], self._column() * u[-1]
+                return self._fitted(coef.copy(), intercept.copy())
+
+            watch = Watch(log, fitted)
+            if log.stopped or (found and found[-1].status == "interrupted"):
+                nothing = np.zeros(rows.n_features + 1), np.zeros(rows.n_rows)
+                found.append(Optimum(*nothing, losses.at_zero, losses.at_zero, 0, "interrupted"))
+                continue
+            one = self._solve(rows, losses, random, watch)
+            if one.status == "overflow" or not np.isfinite(one.objective + one.gap):
+                raise refuse(
+                    self, "the entries are too large: sums of their squares, times C, overflow. Divide X by a constant."
+                )
+            if not log.history:
+                watch.step(one.objective, one.gap, one.u)
+            fitted(one.u)
+            if self.verbose:
+                print(
+                    f"{type(self).__name__}: hyperplane {k + 1} of {len(problems)}: objective {one.objective:.10g}, "
+                    f"at most {one.gap:.2g} above the minimum, {one.n_iter} iterations, {one.status}"
+                )
+            found.append(one)
+        return found
+
+    def _solve(self, rows: Rows, losses: Losses, random: Any, watch: Watch) -> Optimum:
+        target = max(float(self.tol) ** 2, SMALL) * losses.at_zero
+        narrow = rows.n_features <= _NARROW or not isinstance(rows, MemoryRows)
+        if not narrow and not is_sparse(rows):
+            narrow = rows.n_features <= min(_DENSE, rows.n_rows)
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if losses.l1:
+                from assay.svm._linear_solvers import by_columns
+
+                return by_columns(self._in_memory(rows), losses, target, self.max_iter, random, watch)
+            if self.dual is False or (self.dual == "auto" and narrow):
+                method = by_interior if losses.linear else by_newton
+                return method(rows, losses, target, self.max_iter, watch)
+            from assay.svm._linear_solvers import by_coordinates
+
+            return by_coordinates(self._in_memory(rows), losses, target, self.max_iter, random, watch)
+
+    def _in_memory(self, rows: Rows) -> MemoryRows:
+        if isinstance(rows, MemoryRows):
+            return rows
+        raise refuse(
+            self, "coordinate descent (dual=True or penalty='l1') needs the rows in memory, as arrays or a frame."
+        )
+
+    def _fitted(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
+        """Return the attributes that make the learner usable."""
+        return {"coef_": coef, "intercept_": intercept}
+
+    def _keep(self, found: list[Optimum]) -> None:
+        coef = np.vstack([one.u[:-1] for one in found])
+        intercept = np.array([self._column() * one.u[-1] for one in found])
+        for name, value in self._fitted(coef, intercept).items():
+            setattr(self, name, value)
+        self.dual_coef_ = np.vstack([one.theta for one in found])
+        self.n_iter_ = max(one.n_iter for one in found)
+        self.gap_ = max(one.gap for one in found)
+        short = {one.status for one in found} - {"converged"}
+        if short:
+            how = "interrupted" if short & {"interrupted", "stopped"} else "not converged"
+            warnings.warn(
+                f"{type(self).__name__}: {how} after {self.n_iter_} iterations; the objective is at most "
+                f"{self.gap_:.3g} above its minimum. Liblinear failed to converge, increase the number of iterations. "
+                "(max_iter), raise tol, or scale the columns. The model is the best so far.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+PARAMETERS = """
+    dual : "auto", True or False
+        True: dual coordinate descent, helped by Newton steps once it is slow. False: Newton's method, or for losses
+        with a kink an interior-point method, both with a matrix of the size of the columns. "auto" takes these for up
+        to 200 columns, and up to 2000 if the rows are dense and as many.
+    tol : float > 0
+        Accuracy of the coefficients: stop once the objective is proved to be at most tol^2 P(0) above its minimum, so
+        that (with penalty |.|^2) the coefficients are within tol sqrt(2 P(0)) of the optimum, which is no longer than
+        sqrt(2 P(0)) itself. P(0) is the objective at zero.
+    C : float > 0
+        Weight of the losses against the penalty.
+    fit_intercept : bool
+        Whether to fit b.
+    intercept_scaling : float > 0
+        The constant column s: the larger, the less b is penalised.
+    verbose : int
+        Above 0, one line is printed for each hyperplane.
+    random_state : int, RandomState or None
+        Seed of the order of rows in dual coordinate descent.
+    max_iter : int
+        Iterations: sweeps over the rows (dual), Newton or interior-point steps.
+    n_jobs : int or None
+        Threads; None uses all cores. Changes the time, never a bit of the result.
+"""
 
 
 @dataclass(eq=False, repr=False)
@@ -125,7 +301,7 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         self._check_entries(rows)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
-        codes, weight = beside(rows)
+        codes, weight = targets_and_weights(rows)
         self.class_weight_ = self._class_weights(codes, weight)
         if self.multi_class == "crammer_singer":
             return self._fit_together(rows, codes, weight, (X, y, sample_weight))
@@ -149,8 +325,6 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
 
     def _fit_together(self, rows: Rows, codes: np.ndarray, weight: np.ndarray, given: tuple) -> "LinearSVC":
         """Learn one hyperplane for each class from one problem about all of them."""
-        from assay.svm._crammer_singer import by_rows
-
         cost = float(self.C) * weight * self.class_weight_[codes]
         target = max(float(self.tol) ** 2, SMALL)
         random = check_random_state(self.random_state)
@@ -284,7 +458,7 @@ class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
         flat = y if y is None or streams(X, y) else column_or_1d(y, warn=True)
         rows = read_rows(self, X, flat, sample_weight)
         self._check_entries(rows)
-        losses = self._losses(*beside(rows))
+        losses = self._losses(*targets_and_weights(rows))
         assert_all_finite(losses.t, estimator_name=type(self).__name__, input_name="y")
         with fit_log(self, self.max_iter, X, y, sample_weight) as log:
             found = self._minimise(rows, [losses], log)
@@ -301,3 +475,55 @@ class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the enclosure of the coefficients."""
         yield from self._gap_claims(rows, self._problem()._replace(epsilon=float(self.epsilon)), 0)
+
+
+def targets_and_weights(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the targets and the weights of all rows."""
+    if isinstance(rows, MemoryRows):
+        return np.asarray(rows.y), np.ones(rows.n_rows) if rows.weight is None else rows.weight
+    parts = rows.map(_targets)
+    return np.concatenate([y for y, _ in parts]), np.concatenate([weight for _, weight in parts])
+
+
+def _targets(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    return block.y, np.ones(len(block.X)) if block.weight is None else block.weight
+
+
+def by_rows(
+    rows: MemoryRows,
+    codes: np.ndarray,
+    cost: np.ndarray,
+    column: float,
+    target: float,
+    max_iter: int,
+    random: Any,
+    log: FitLog,
+) -> Optimum:
+    """Return tables U (classes, columns + 1) and theta (classes, rows) once the gap is at most `target` times P(0)."""
+    from assay.linear_model._row_loops import shuffle
+    from assay.svm._linear_loops import joint_gap, joint_row_squares, joint_sweep
+
+    table, n_classes = packed(rows.X), int(codes.max()) + 1
+    W, theta = np.zeros((n_classes, rows.n_features + 1)), np.zeros((rows.n_rows, n_classes))
+    squares = joint_row_squares(*table, rows.n_rows) + column**2
+    at_zero = float(cost.sum())
+    objective, gap, status, n_iter = at_zero, at_zero, "max_iter", 0
+    if not np.isfinite(squares).all() or not np.isfinite(at_zero):
+        return Optimum(W, theta.T, objective, gap, 0, "overflow")
+    order = np.flatnonzero(cost > 0)
+    codes = codes.astype(np.int64)
+    try:
+        while n_iter < max_iter and status == "max_iter":
+            shuffle(order, int(random.randint(1, 2**62)))
+            joint_sweep(*table, codes, cost, column, squares, order, theta, W)
+            n_iter += 1
+            if n_iter % _LOOKS == 0 or n_iter & (n_iter - 1) == 0 or n_iter == max_iter or log.watched:
+                objective, gap = joint_gap(*table, codes, cost, column, theta, W)
+                status = "converged" if gap <= target * at_zero else status
+            fitted = {"coef_": W[:, :-1].copy(), "intercept_": column * W[:, -1]} if log.watched else {}
+            if log.step(objective, gap, **fitted):
+                status = "stopped"
+    except KeyboardInterrupt:
+        objective, gap = joint_gap(*table, codes, cost, column, theta, W)
+        status = "interrupted"
+    return Optimum(W, theta.T, objective, gap, n_iter, status)

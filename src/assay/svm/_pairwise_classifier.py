@@ -1,6 +1,9 @@
 """Classification by one support vector machine per pair of classes, decided by votes: what SVC and NuSVC share.
 
-The machines of more than two classes share the Gram blocks of the classes.
+The machines of more than two classes share the Gram blocks of the classes, which are computed once for all pairs.
+
+Probabilities from scores: a sigmoid fitted to held-out scores (Platt 1999; Lin, Lin and Weng 2007), pairs of
+classes coupled into one distribution (Wu, Lin and Weng 2004, second method).
 """
 
 import warnings
@@ -11,8 +14,11 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
@@ -23,15 +29,12 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores, Votes
 from assay.guarantees.ledger import Statement
-from assay.kernels._tiles import Tiles
+from assay.kernels._tiles import MatrixTiles, Tiles
 from assay.params import Choice, Constraint, Flag, check, refuse
 from assay.scan import Rows, thread_map
 from assay.scan.memory import thread_count
-from assay.svm import _calibration
 from assay.svm._base import PairStepMachine, dense, support_rows
-from assay.svm._decomposition import GiveUp, Problem, Solution, solve
-from assay.svm._kernel_rows import cache_floats
-from assay.svm._shared_gram import SharedGram
+from assay.svm._decomposition import GiveUp, Problem, Solution, cache_floats, solve
 
 _FITTED = (
     "classes_",
@@ -42,6 +45,8 @@ _FITTED = (
     "kernel_numbers_",
     "n_features_in_",
 )
+_FOLDS = 5
+_SHARED_ROWS = 6_000  # rows of a pair of classes up to which the pair's whole Gram matrix is formed
 
 
 class PairMachine:
@@ -61,6 +66,12 @@ class PairMachine:
 
 
 Watch = Callable[[PairMachine], bool]
+
+
+def wants_probability(machine: Any) -> bool:
+    if machine.probability is not True:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +95,7 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         check(self)
         if self.probability != "deprecated":
-            _calibration.tell_of_removal("the `probability` parameter was deprecated", self)
+            tell_of_removal("the `probability` parameter was deprecated", self)
         rows = self._read_rows(X, y, sample_weight)
         self.classes_ = label_classes(self, rows)
         features, codes, weight = dense(rows.encoded(self.classes_))
@@ -276,7 +287,9 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise refuse(self, "break_ties must be False when decision_function_shape is 'ovo'.")
-        return self.classes_[self._winners(self._pair_scores(X))]
+        offsets = None if self.break_ties else self.intercept_
+        scores = self._expansion(X, self.pair_coef_, offsets) + self.intercept_
+        return self.classes_[self._winners(scores)]
 
     def _winners(self, scores: np.ndarray) -> np.ndarray:
         if len(self.classes_) == 2:
@@ -290,7 +303,7 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
     def _fit_probability(self, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> None:
         self.calibration_ = np.empty((0, 2))
         if self.probability is True:
-            self.calibration_ = _calibration.cross_validated_sigmoids(self, X, codes, weight)
+            self.calibration_ = cross_validated_sigmoids(self, X, codes, weight)
 
     def _derive(self) -> None:
         super()._derive()
@@ -300,16 +313,16 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
     @property
     def probA_(self) -> np.ndarray:
         """A of each pair's sigmoid 1 / (1 + exp(A f + B)); empty without probability=True."""
-        _calibration.tell_of_removal("Attribute `probA_` was deprecated", self)
+        tell_of_removal("Attribute `probA_` was deprecated", self)
         return self.calibration_[:, 0]
 
     @property
     def probB_(self) -> np.ndarray:
         """B of each pair's sigmoid."""
-        _calibration.tell_of_removal("Attribute `probB_` was deprecated", self)
+        tell_of_removal("Attribute `probB_` was deprecated", self)
         return self.calibration_[:, 1]
 
-    @available_if(_calibration.wants_probability)
+    @available_if(wants_probability)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities: a sigmoid of each pair's score (Platt), pairs coupled (Wu, Lin and
         Weng)."""
@@ -319,9 +332,9 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
                 f"{type(self).__name__}: predict_proba is not available when fitted with probability=False; fit again."
             )
         A, B = self.calibration_.T
-        return _calibration.probabilities(self._pair_scores(X), A, B, len(self.classes_))
+        return probabilities(self._pair_scores(X), A, B, len(self.classes_))
 
-    @available_if(_calibration.wants_probability)
+    @available_if(wants_probability)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))
@@ -330,19 +343,19 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the scores of two classes; more classes vote in pairs."""
-        from assay.svm._facts import bounded_scores, decided
+        from assay.svm._claims import bounded_scores, decided
 
         yield Scores(bounded_scores, (self,)) if len(self.classes_) == 2 else Votes(decided, (self,))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap, the enclosure and, for a hard margin, the margin from both sides."""
-        from assay.svm._facts import classifier_facts
+        from assay.svm._claims import classifier_facts
 
         yield from classifier_facts(self, rows)
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield what margins in the kernel's space, and few support vectors, say about new data."""
-        from assay.svm._statements import compression_statements, margin_statements
+        from assay.svm._claims import compression_statements, margin_statements
 
         yield from margin_statements(self, rows)
         yield from compression_statements(self, rows)
@@ -358,3 +371,124 @@ def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:
         counted[first, i] += 1
         counted[~first, j] += 1
     return counted
+
+
+def tell_of_removal(what: str, machine: Any) -> None:
+    """Warn that code which relies on this will not run with scikit-learn for ever."""
+    warnings.warn(
+        f"{type(machine).__name__}: {what} in scikit-learn 1.9 and goes there in 1.11; here it stays. Code for both "
+        "uses CalibratedClassifierCV(SVC(), ensemble=False).",
+        FutureWarning,
+        stacklevel=4,
+    )
+
+
+def cross_validated_sigmoids(machine: Any, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Return A and B of P(first class of the pair | score) = 1 / (1 + exp(A score + B)) for each pair, (pairs, 2)."""
+    K = len(machine.classes_)
+    pairs = list(combinations(range(K), 2))
+    scores = np.zeros((len(X), len(pairs)))
+    plain = clone(machine).set_params(probability="deprecated")
+    for fit_rows, held in _folds(codes, machine.random_state):
+        columns = fit_rows if machine.kernel == "precomputed" else slice(None)
+        known = np.unique(codes[fit_rows])
+        if len(known) > 1:
+            costs = None if weight is None else weight[fit_rows]
+            part = clone(plain).fit(X[fit_rows][:, columns], codes[fit_rows], costs)
+            at = [pairs.index(pair) for pair in combinations(known.tolist(), 2)]
+            turned = -1.0 if len(known) == 2 < K else 1.0  # of two classes the second is positive, of more the first
+            scores[np.ix_(held, at)] = turned * part._pair_scores(X[held][:, columns])
+        for p, pair in enumerate(pairs):
+            here = [code in known for code in pair]
+            if here[0] != here[1]:  # where one class of the pair is missing, the other is sure to be said
+                scores[held, p] = 1.0 if here[K == 2] else -1.0
+    fitted = []
+    for p, (i, j) in enumerate(pairs):
+        rows = (codes == i) | (codes == j)
+        wanted = 1 if K == 2 else i
+        fitted.append(sigmoid_fit(scores[rows, p], codes[rows] == wanted))
+    return np.array(fitted)
+
+
+def _folds(codes: np.ndarray, random_state: Any) -> Any:
+    """Return folds with all classes in each, or, where a class has a single row, folds as they come."""
+    folds = min(_FOLDS, int(np.bincount(codes).min()))
+    if folds >= 2:
+        return StratifiedKFold(folds, shuffle=True, random_state=random_state).split(codes, codes)
+    return KFold(min(_FOLDS, len(codes)), shuffle=True, random_state=random_state).split(codes)
+
+
+def sigmoid_fit(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
+    """Return A, B that minimise the cross-entropy of 1 / (1 + exp(A f + B)) to Platt's smoothed targets."""
+    n_pos, n_neg = int(positive.sum()), int((~positive).sum())
+    target = np.where(positive, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        z = parameters[0] * scores + parameters[1]
+        p = expit(-z)
+        return float(np.sum(np.logaddexp(0.0, z) - (1 - target) * z)), np.array(
+            [(target - p) @ scores, (target - p).sum()]
+        )
+
+    start = np.array([0.0, np.log((n_neg + 1.0) / (n_pos + 1.0))])
+    found = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-8})
+    return float(found.x[0]), float(found.x[1])
+
+
+def probabilities(scores: np.ndarray, A: np.ndarray, B: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return (n, n_classes)."""
+    pairwise = np.clip(expit(-(A * scores + B)), 1e-7, 1 - 1e-7)
+    if n_classes == 2:
+        return np.column_stack([1 - pairwise[:, 0], pairwise[:, 0]])
+    r = np.zeros((len(scores), n_classes, n_classes))
+    for p, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        r[:, i, j], r[:, j, i] = pairwise[:, p], 1 - pairwise[:, p]
+    return coupled(r)
+
+
+def coupled(r: np.ndarray) -> np.ndarray:
+    """Return p on the simplex that minimises sum_ij (r_ji p_i - r_ij p_j)^2: a linear system for each row."""
+    n, K, _ = r.shape
+    Q = -np.transpose(r, (0, 2, 1)) * r
+    diagonal = np.einsum("nji,nji->ni", r, r)
+    Q[:, np.arange(K), np.arange(K)] = diagonal
+    system = np.zeros((n, K + 1, K + 1))
+    system[:, :K, :K], system[:, :K, K], system[:, K, :K] = Q, 1.0, 1.0
+    right = np.zeros((n, K + 1, 1))
+    right[:, K] = 1.0
+    p = np.clip(np.linalg.solve(system, right)[:, :K, 0], 0.0, None)
+    return p / p.sum(axis=1, keepdims=True)
+
+
+class SharedGram:
+    """Gram blocks of classes, computed once for all pairs they are part of, if they fit; else the pair's
+    own rows."""
+
+    def __init__(self, source: Tiles, members: list[np.ndarray], room: int, n_jobs: int | None) -> None:
+        self.source, self.members = source, members
+        sizes = sorted((len(m) for m in members), reverse=True)
+        pair = sizes[0] + sizes[1]
+        self.whole = pair <= _SHARED_ROWS and sum(size**2 for size in sizes) + 4 * pair**2 <= max(room, 60_000_000)
+        if isinstance(source, MatrixTiles):
+            self.whole = False
+        if self.whole:
+            self.own = thread_map(lambda rows: self._block(rows, rows), members, n_jobs=n_jobs)
+
+    def pair(self, i: int, j: int) -> Tiles:
+        first, second = self.members[i], self.members[j]
+        if not self.whole:
+            return self.source.take(np.concatenate([first, second]))
+        a, n = len(first), len(first) + len(second)
+        gram = np.empty((n, n), self.source.dtype)
+        gram[:a, :a], gram[a:, a:] = self.own[i], self.own[j]
+        gram[:a, a:] = self._block(first, second)
+        gram[a:, :a] = gram[:a, a:].T
+        return MatrixTiles(gram)
+
+    def _block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        together = self.source.take(np.concatenate([rows, columns]))
+        out = np.empty((len(rows), len(columns)), self.source.dtype)
+        for at in range(0, len(rows), 512):
+            some = np.arange(at, min(at + 512, len(rows)))
+            together.fill(some, len(rows), together.n, out[some[0] : some[-1] + 1])
+        return out

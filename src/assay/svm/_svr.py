@@ -48,9 +48,7 @@ _FITTED = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_n
 class _OneFunction(PairStepMachine):
     """A machine with one score: SVR, NuSVR, OneClassSVM."""
 
-    def _solve(
-        self, source: Tiles, problem: Problem, X: np.ndarray, y: Any, give_up: GiveUp | None = None
-    ) -> Solution:
+    def _solve(self, source: Tiles, problem: Problem, X: np.ndarray, y: Any, give_up: GiveUp | None = None) -> Solution:
         with FitLog(self, 1_000_000, X, y) as log:
 
             def tell(found: Solution) -> bool:
@@ -141,14 +139,13 @@ class _Regressor(RegressorMixin, _OneFunction):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of the eps-insensitive problem and what it implies."""
-        from assay.svm._facts import regressor_facts
+        from assay.svm._claims import regressor_facts
 
         yield from regressor_facts(self, rows)
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predictions and the length of the weights in the kernel's space."""
-        from assay.svm._facts import bounded_scores
-        from assay.svm._rkhs_norm import function_norm
+        from assay.svm._claims import bounded_scores, function_norm
 
         yield Predictions(bounded_scores, (self,))
         yield function_norm(self, rows, True)
@@ -360,7 +357,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap."""
-        from assay.svm._facts import one_class_facts
+        from assay.svm._claims import one_class_facts
 
         yield from one_class_facts(self, rows)
 

@@ -294,22 +294,23 @@ def maurer_xi(n: int) -> float:
 def betting_upper(losses: ArrayLike, delta: float) -> float:
     """Return the smallest g such that betting on an expected loss below g multiplies money by 1/delta.
 
-    Statement: for losses in [0, 1] in an order chosen without looking at them, and stakes s_t that depend
-    on earlier losses only, W_t(g) = product over s <= t of (1 - stake_s (loss_s - g)) is a non-negative
-    supermartingale whenever the expected loss is at least g; by Ville's inequality it ever reaches 1/delta
-    with probability at most delta. So the expected loss is at most inf{g : max_t W_t(g) >= 1/delta}. The
-    stake is min(0.75, sqrt(2 ln(1/delta) / (m v_{t-1}))), v the running variance started at 1/4. After
-    Waudby-Smith and Ramdas 2024. Never below the mean.
+    Statement: for losses in [0, 1] in an order that does not depend on them, and stakes s_t that depend on g and on
+    earlier losses only, W_t(g) = product over s <= t of (1 - stake_s (loss_s - g)) is a non-negative supermartingale
+    whenever the expected loss is at least g; by Ville's inequality it ever reaches 1/delta with probability at most
+    delta. The stake is min(0.98 / (1 - g), sqrt(2 ln(1/delta) / (m v_{t-1}))), v the running variance started at 1/4:
+    no loss takes more than 98 % of the money, and W_t(g) grows with g, since 1 - 0.98 (loss - g) / (1 - g) does. So the
+    expected loss is at most inf{g : max_t W_t(g) >= 1/delta}. After Waudby-Smith and Ramdas 2024. Never below the mean.
     """
     values = check.losses(losses)
     m, log_inverse = values.size, _log_inverse(delta, False)
     count = np.arange(2, m + 2, dtype=np.float64)
     mean = (0.5 + np.cumsum(values)) / count
     variance = (0.25 + np.cumsum((values - mean) ** 2)) / count
-    stake = np.minimum(0.75, np.sqrt(2.0 * log_inverse / (m * np.concatenate(([0.25], variance[:-1])))))
+    wanted = np.sqrt(2.0 * log_inverse / (m * np.concatenate(([0.25], variance[:-1]))))
     needed = log_inverse + 1e-9
 
     def wins(g: float) -> bool:
+        stake = wanted if g == 1.0 else np.minimum(wanted, 0.98 / (1.0 - g))
         return bool(np.cumsum(np.log1p(-stake * (values - g))).max() >= needed)
 
     low, high = 0.0, 1.0

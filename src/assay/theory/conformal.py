@@ -5,7 +5,8 @@ whose score is at most the j-th smallest of them. If rows and the new row are ex
 probability at least j / (m + 1). For independent rows the coverage given the calibration set has, without
 ties, the Beta(j, m+1-j) law.
 
-References: Vovk, Gammerman and Shafer 2005; Lei et al. 2018; Vovk 2012; Barber, Candes, Ramdas and Tibshirani 2021.
+References: Vovk, Gammerman and Shafer 2005; Lei et al. 2018; Vovk 2012 and 2015; Barber, Candes, Ramdas and Tibshirani
+2021; Vovk and Wang 2020.
 """
 
 import math
@@ -30,6 +31,31 @@ def conformal_index(m: int, alpha: float) -> int:
     if j > m:
         raise ValueError(f"{m} scores cannot promise a coverage of {1 - alpha:g}; it takes 1/alpha - 1 of them.")
     return j
+
+
+def cross_index(rows: int, folds: int, coverage: float) -> int:
+    """Return how many rows must be as far off as an answer, for it to be in the cross-conformal set of a new row.
+
+    Let model k be made without the n_k rows of fold k, and c_k of these be at least as far off by it as the answer y to
+    a new row is. If rows are exchangeable, p_k = (c_k + 1)/(n_k + 1) of the true answer is at or below u with a chance
+    of at most u, whatever the model. By convexity (2 - p/a)+ of any weighted mean p of them is at most the mean of
+    (2 - p_k/a)+, each of which is 2 a at most in expectation: p <= a with a chance of at most 2 a (Rueschendorf 1982,
+    Vovk and Wang 2020). With weights (n_k + 1)/(n + K) p is (c + K)/(n + K), c the sum of the c_k: answers with p above
+    a = (1 - coverage)/2, that is c > a (n + K) - K, cover. Folds may differ in size, and models may depend on the
+    order of their rows.
+
+    >>> cross_index(200, 5, 0.9)
+    6
+    """
+    rows, folds = check.whole("rows", rows), check.whole("folds", folds)
+    alpha = (1 - Fraction(str(check.probability("coverage", coverage)))) / 2
+    enough = math.floor(alpha * (rows + folds)) - folds + 1
+    if enough < 1:
+        raise ValueError(
+            f"{rows} rows in {folds} folds cannot promise a coverage of {coverage:g}: the most is "
+            f"{1 - 2 * folds / (rows + folds):.4g}."
+        )
+    return enough
 
 
 def conditional_coverage(j: int, m: int, delta: float) -> float:

@@ -7,7 +7,8 @@ which pairs are lost is at least the error rate. With rows Z_1, ..., Z_n drawn i
 
     loo = (1/n) sum_i v(Z_i; rows without i),     L = E[v(Z; all rows) | rows],  Z a new pair.
 
-**Theorem.** For n >= k + 2, any distribution and any distance fixed in advance,
+**Theorem.** For n >= k + 2, any distribution and any distance fixed in advance (a function of a point and a row: it
+need not be symmetric, and the triangle inequality plays no part),
 
     E (loo - L)^2 <= V = [1/4 + f (1 + (8k + 2m + 8)/n)] / (n - 1),
     f = m C(k+1, m) (m/(k+1))^m (1 - m/(k+1))^(k+1-m),  which is about sqrt(k / (2 pi)) for odd k,
@@ -21,6 +22,12 @@ Sorting by marks makes an independent sample another one of the same law, for wh
 so loo and L have the same joint law under either. From here on ties are broken by marks: then keys (distance, mark)
 differ almost surely, and everything is symmetric in the rows. (An order of the rows that was made by looking at
 them, such as all of one label first, is not covered.)
+
+**Double precision.** The proof looks at distances through the keys of the rows of one point alone, so it holds as it
+stands for the number that a distance is rounded to, if that is the same function of the two for rows left out and for
+new points: terms added column by column, whatever other rows are there. Rounding makes more ties, which the marks
+break; which of the rows that are equally near in double precision is nearer in truth does not matter. (It would not
+hold of distances by one product of matrices, whose rounding depends on the rows beside.)
 
 **1. Flips.** Row i *flips* z in S if v(z; S) differs from v(z; S without i). Only the k nearest rows can, as the
 (k+1)-st then takes the place of i; and only if exactly m of the k + 1 nearest rows have the label y: with m of the

@@ -35,8 +35,11 @@ class AtThreshold(NamedTuple):
 
     def params(self) -> dict[str, Any]:
         """Return the parameters of the claim P41 that this proves."""
+        counts = {"wrong": self.wrong, "decided": self.decided}
+        if self.form == "fixed":
+            return counts
         more = {} if self.form == "grid" else {"joint": self.joint, "coverage": self.coverage}
-        return {"form": self.form, "wrong": self.wrong, "decided": self.decided, **more}
+        return {"form": self.form, **counts, **more}
 
 
 def at_threshold(
@@ -67,6 +70,22 @@ def at_threshold(
     if coverage <= 0:
         return None
     return AtThreshold(min(1.0, joint / coverage), "between", errors, decided, joint, coverage)
+
+
+def fixed_threshold(
+    shares: np.ndarray, wrong: np.ndarray, threshold: float, delta: float, slack: Any = 0.0
+) -> AtThreshold | None:
+    """Return the limit as `at_threshold` does, for the one threshold that was fixed before the rows were looked at.
+
+    >>> shares, wrong = np.linspace(0.3, 1, 200), np.arange(200) < 40
+    >>> round(fixed_threshold(shares, wrong, 0.5, 0.05).limit, 3)
+    0.021
+    """
+    decided = int(np.sum(shares > threshold + slack))
+    errors = int(np.sum((shares > threshold - slack) & wrong))
+    if not decided or errors > decided:
+        return None
+    return AtThreshold(clopper_pearson_upper(errors, decided, check.failure(delta)), "fixed", errors, decided)
 
 
 class Curve(NamedTuple):

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from assay.data.columns import ColumnType
 
 
-
 @dataclass(eq=False, repr=False)
 class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
     """What both kinds of tree share."""
@@ -99,7 +98,8 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if drawing else 0
         if limits.random and not gaps and monotone is None and draws(self.criterion, data.y):
             weight = np.ones(n) if data.weight is None else data.weight
-            return grow_extra_tree(data.X, data.y, weight, seed, n_classes, self.criterion, limits)
+            X = data.dense("splitter='random'")
+            return grow_extra_tree(X, data.y, weight, seed, n_classes, self.criterion, limits)
         order = np.arange(d) if drawing or self.random_state is None else column_order(self.random_state, d)
         signs = monotone if monotone is None else monotone[order]
         target, asked = (data.y, data.weight, np.arange(n)), (self.criterion, limits, seed)

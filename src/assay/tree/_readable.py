@@ -66,9 +66,7 @@ class ReadableTree:
         nodes = self.nodes_
         known = vars(self).get("_scikit_tree")
         if known is None or known[0] is not nodes.child or known[1] is not nodes.value:
-            made = scikit_tree(
-                nodes, self.n_features_in_, self.classes_per_output(), vars(self).get("leaf_rows_")
-            )
+            made = scikit_tree(nodes, self.n_features_in_, self.classes_per_output(), vars(self).get("leaf_rows_"))
             known = self._scikit_tree = (nodes.child, nodes.value, made)
         return known[2]
 
@@ -176,8 +174,9 @@ def impurity_importances(nodes: Nodes, n_columns: int) -> np.ndarray:
     bounds = np.append(nodes.root, len(load))
     tree = np.searchsorted(bounds, inner, side="right") - 1
     drops = (load[inner] - below) / np.maximum(nodes.weight[nodes.root[tree]], 1e-300)
-    found = np.zeros((len(nodes.root), n_columns))
-    np.add.at(found, (tree, nodes.column[inner]), drops)
-    totals = found.sum(axis=1, keepdims=True)
-    mean = np.where(totals > 0, found / np.where(totals > 0, totals, 1.0), 0.0).mean(axis=0)
+    pairs, place = np.unique(tree * n_columns + nodes.column[inner], return_inverse=True)
+    found = np.bincount(place, drops, len(pairs))
+    totals = np.bincount(pairs // n_columns, found, len(nodes.root))[pairs // n_columns]
+    shares = np.where(totals > 0, found / np.where(totals > 0, totals, 1.0), 0.0)
+    mean = np.bincount(pairs % n_columns, shares, n_columns) / len(nodes.root)
     return mean / mean.sum() if mean.sum() > 0 else mean

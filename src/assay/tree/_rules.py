@@ -34,11 +34,11 @@ class Words(NamedTuple):
         f = int(nodes.column[at])
         name = self.names[f]
         if nodes.table[at] < 0:
-            threshold = nodes.threshold[at]
-            last = f"{threshold:.6g}" if f not in self.levels else self.levels[f][int(threshold)]  # of ordered levels
+            threshold, ordered = nodes.threshold[at], self.levels.get(f, ())
+            last = ordered[int(threshold)] if 0 <= threshold < len(ordered) else f"{threshold:.6g}"
             return [f"{name} <= {last}", f"{name} > {last}"]
         table = nodes.tables[nodes.table[at]]
-        levels = self.levels[f]
+        levels = self.levels.get(f, tuple(map(str, range(len(table)))))
         groups = [[levels[i] for i in np.flatnonzero(table[: len(levels)] == v)] for v in range(nodes.n_children[at])]
         return [f"{name} = {group[0]}" if len(group) == 1 else f"{name} in {{{', '.join(group)}}}" for group in groups]
 

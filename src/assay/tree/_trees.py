@@ -193,9 +193,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     _: KW_ONLY
     criterion: str = "squared_error"
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True
-    ) -> "DecisionTreeRegressor":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> "DecisionTreeRegressor":
         """Fit to rows X (array, sparse matrix or frame, with nominal columns and missing values) and numbers y, of one
         output or (rows, outputs). Rows are always checked."""
         check(self)

@@ -9,6 +9,7 @@ from assay.claims.definitions import (
     PRIOR,
     UNIFORM,
     Definition,
+    Phrase,
     choice_in_words,
     mean_loss,
     outward,
@@ -20,7 +21,8 @@ from assay.claims.definitions import error_rate as rate
 
 def _area(value: float, direction: str, params: Mapping[str, Any]) -> str:
     rows = f"{params['positives']} and {params['negatives']} hold-out rows of the two classes{choice_in_words(params)}"
-    return f"The area under the ROC curve on new data is at least {outward(value, direction, 4)} ({rows})."
+    least = outward(value, direction, 4)
+    return f"The area under the ROC curve on new data of the two classes is at least {least} ({rows})."
 
 
 def _thresholds(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -30,12 +32,15 @@ def _thresholds(value: float, direction: str, params: Mapping[str, Any]) -> str:
     )
 
 
+_GIVEN = (
+    ", whose predictions are taken as given: if they were made with the hold-out labels in sight, this says nothing"
+)
+_COMMONEST = "always answering with the commonest class of the training rows"
+
+
 def _paired(value: float, direction: str, params: Mapping[str, Any]) -> str:
     alone, other = params["alone"], params["other_alone"]
-    rows = (
-        f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for the other, whose predictions "
-        "are taken as given: if they were made with the hold-out labels in sight, this says nothing"
-    )
+    rows = f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for the other{_GIVEN}"
     if direction == "upper":
         return f"The error rate on new data exceeds that of the other model by at most {percent(value)} ({rows})."
     return f"The error rate on new data is at least {percent(value, direction)} below that of the other model ({rows})."
@@ -44,10 +49,20 @@ def _paired(value: float, direction: str, params: Mapping[str, Any]) -> str:
 def _baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
     alone, other = params["alone"], params["other_alone"]
     rows = f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for that answer alone"
-    answer = "always answering with the commonest class of the training rows"
     if direction == "upper":
-        return f"The error rate on new data exceeds that of {answer} by at most {percent(value)} ({rows})."
-    return f"The error rate on new data is at least {percent(value, direction)} below that of {answer} ({rows})."
+        return f"The error rate on new data exceeds that of {_COMMONEST} by at most {percent(value)} ({rows})."
+    return f"The error rate on new data is at least {percent(value, direction)} below that of {_COMMONEST} ({rows})."
+
+
+def _better(other: str, note: str = "") -> Phrase:
+    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        alone, of_other = params["alone"], params["other_alone"]
+        return (
+            f"On new data it errs less often than {other}: of the rows on which one of the two alone errs, at most "
+            f"{percent(value)} are its own errors ({alone} of {alone + of_other} such hold-out rows{note})."
+        )
+
+    return sentence
 
 
 def _median(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -65,8 +80,8 @@ def _groups(value: float, direction: str, params: Mapping[str, Any]) -> str:
         what = f"mean absolute error, errors clipped at {params['clip']:g}, of the rows"
         bound = up(value, 6)
     return (
-        f"The mean over new groups of the {what} of a group is at most {bound} ({params['groups']} hold-out groups of "
-        f"{params['rows']} rows, each group one draw)."
+        f"The mean over new groups of the {what} of a group is at most {bound} ({params['groups']} hold-out groups, "
+        f"those of the column {params['group']!r}, of {params['rows']} rows; each group one draw)."
     )
 
 
@@ -76,7 +91,8 @@ def _against_groups(value: float, direction: str, params: Mapping[str, Any]) -> 
     if "constant" in params:
         what = f"mean absolute error, errors clipped at {params['clip']:g},"
         answer = f"the median of the training rows, {params['constant']:.6g}"
-    rows = f"({params['groups']} hold-out groups of {params['rows']} rows, each group one draw)"
+    which = f"those of the column {params['group']!r}, of {params['rows']} rows"
+    rows = f"({params['groups']} hold-out groups, {which}; each group one draw)"
     mean, other = f"The mean over new groups of the {what}", f"that of always answering with {answer}"
     if direction == "upper":
         return f"{mean} exceeds {other} by at most {bound} {rows}."
@@ -84,15 +100,19 @@ def _against_groups(value: float, direction: str, params: Mapping[str, Any]) -> 
 
 
 def _f1(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    which = f"of the class of number {params['label']}" if "label" in params else "with every class counted alike"
+    which = (
+        f"of the class of number {params['label']}"
+        if "label" in params
+        else "with every class that the model knows counted alike"
+    )
     return f"F1 on new data, {which}, is at least {outward(value, direction, 4)} ({params['rows']} hold-out rows)."
 
 
 def _balanced(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The error rate on new data with every class counted alike is at most {percent(value)} ({params['rows']} "
-        "hold-out rows)."
-    )
+    which = "every class that the model knows counted alike"
+    if params["others"]:
+        which += f", and all others ({params['others']} of these rows) as one more of errors alone,"
+    return f"The error rate on new data with {which} is at most {percent(value)} ({params['rows']} hold-out rows)."
 
 
 def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -124,10 +144,11 @@ CLAIMS = {
     "P04/1": _loss(
         "holdout.empirical-bernstein", error_rate.EmpiricalBernstein, "empirical Bernstein, hold-out rows", _RANGE
     ),
-    "P05/1": _loss("holdout.betting", holdout.Betting, "betting, hold-out rows in order", (*_RANGE, "A-ORDER")),
+    "P05/1": _loss("holdout.betting", holdout.Betting, "betting, hold-out rows", (*_RANGE, "A-RNG")),
     "P06/1": Definition("holdout.auc", holdout.AreaUnderCurve, _area, HOLDOUT, ("lower",)),
     "P06/2": Definition("holdout.thresholds", holdout.Thresholds, _thresholds, HOLDOUT),
-    "P06/3": Definition("holdout.paired", holdout.Paired, _paired, HOLDOUT, _BOTH),
+    "P06/3": Definition("holdout.paired", holdout.Paired, _paired, (*HOLDOUT, "A-RNG"), _BOTH),
+    "P06/4": Definition("holdout.paired-better", holdout.SignTest, _better("the other model", _GIVEN), HOLDOUT),
     "P07/1": _rate(
         "holdout.select",
         error_rate.HoldoutSelect,
@@ -149,24 +170,25 @@ CLAIMS = {
         "regression.rademacher", norm.NormRisk, "training rows, length of the weights", (*UNIFORM, "A-RANGE")
     ),
     "P65/1": Definition(
-        "holdout.median", holdout.MedianBaseline, _median, (*_RANGE, "A-ORDER"), _BOTH, "loss against the median"
+        "holdout.median", holdout.MedianBaseline, _median, (*_RANGE, "A-RNG"), _BOTH, "loss against the median"
     ),
     "P66/1": Definition(
         "holdout.groups",
-        holdout.GroupMean,
+        groups.GroupMean,
         _groups,
-        ("A-GROUPS(holdout)", *HOLDOUT[1:], "A-RANGE", "A-ORDER"),
+        ("A-GROUPS(holdout)", *HOLDOUT[1:], "A-RANGE", "A-RNG"),
         quantity="mean loss of groups",
     ),
     "P66/2": Definition(
         "holdout.groups-baseline",
         groups.GroupBaseline,
         _against_groups,
-        ("A-GROUPS(holdout)", *HOLDOUT[1:], "A-RANGE", "A-ORDER"),
+        ("A-GROUPS(holdout)", *HOLDOUT[1:], "A-RANGE", "A-RNG"),
         _BOTH,
     ),
     "P63/1": Definition("holdout.f1", by_class.F1, _f1, HOLDOUT, ("lower",), "F1"),
     "P64/1": Definition("holdout.balanced", by_class.Balanced, _balanced, HOLDOUT, quantity="balanced error rate"),
-    "P61/1": Definition("holdout.baseline", holdout.Baseline, _baseline, HOLDOUT, _BOTH),
+    "P61/1": Definition("holdout.baseline", holdout.Baseline, _baseline, (*HOLDOUT, "A-RNG"), _BOTH),
+    "P61/2": Definition("holdout.better", holdout.BaselineSignTest, _better(_COMMONEST), HOLDOUT),
     "P25/1": Definition("conformal.coverage", holdout.Coverage, _coverage, HOLDOUT),
 }

@@ -40,6 +40,10 @@ class CountedRisk(Rule):
             raise Rejected(f"errors is {errors}, recounted {low if low == high else f'{low} to {high}'}")
         return high if upper else low
 
+    def observed(self) -> float:
+        low, high = self.total.bounds()
+        return low / self.rows * (1 - 4 * U) if self.claim.direction == "upper" else high / self.rows * (1 + 4 * U)
+
     def limit(self, errors: int, delta: Fraction) -> float:
         """Return the value if it is a Clopper-Pearson limit for that many errors; say how far off it is
         otherwise."""
@@ -157,6 +161,9 @@ class ClippedRisk(Rule):
 
     def block(self, view: View) -> None:
         self.sums.add(np.stack(self.losses(view), axis=1))
+
+    def observed(self) -> float:
+        return self.means()[0]
 
     def means(self) -> tuple[float, float]:
         low, high = self.sums.value / self.rows

@@ -92,4 +92,3 @@ def _dimension(descriptor: Mapping[str, Any], model: Linear) -> int:
 def _binary(model: Linear) -> None:
     if not model.binary:
         raise Rejected("half-spaces label two classes; the model is another kind")
-

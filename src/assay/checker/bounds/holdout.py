@@ -7,15 +7,16 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import softmax
 
+from assay.checker.bounds.betting import Bets
 from assay.checker.bounds.error_rate import ClippedRisk, ln_above
 from assay.checker.bounds.tails import binomial_at_least, binomial_at_most, ln
-from assay.checker.numerics import Sums, U, gamma
+from assay.checker.draws import digests_of
+from assay.checker.numerics import Sums, U
 from assay.checker.predictors import margins, predicted
 from assay.checker.record import Rejected, exact_decimal, signed
 from assay.checker.rule import Rule, View
 
 _DIGITS = 60
-_LARGEST_STAKE = 0.75
 
 
 class MeanLoss(ClippedRisk):
@@ -47,8 +48,8 @@ class MeanLoss(ClippedRisk):
         loss = 0.5 * (shares**2).sum(axis=1)
         # No share moves by more than half of the largest error, and the loss by the sum of |p - 1[y]| <= 2 times that.
         slack = 2 * float(np.max(errors)) + 64 * scores.shape[1] * U
-        high = np.where(view.codes < 0, 1.0, np.minimum(loss + slack, 1.0))
-        return np.maximum(loss - slack, 0.0), high
+        known = view.codes >= 0  # a class that the model does not know has the largest loss
+        return np.where(known, np.maximum(loss - slack, 0.0), 1.0), np.where(known, np.minimum(loss + slack, 1.0), 1.0)
 
 
 class KullbackLeibler(MeanLoss):
@@ -84,39 +85,28 @@ def _decimal(value: Fraction) -> Decimal:
 
 
 class Betting(MeanLoss):
-    """P05: money bet, row by row, on a mean loss below the value grows to 1 / delta.
+    """P05: money bet, row by row in the order of their digests, on a mean loss below the value grows to 1 / delta.
 
-    W_t = product over s <= t of 1 - stake_s (loss_s - g), losses in units of the clip, g = value / clip. The stakes
-    are fixed by the rows before and never above 3/4, so that W_t stays positive, and is fair or worse when the
-    mean is g or more. It falls when a loss rises, so losses rounded up give a lower bound of it.
+    Losses are in units of the clip.
     """
 
     def prepare(self) -> None:
         super().prepare()
-        self.parts: list[np.ndarray] = []
+        self.bets = Bets()
 
     def block(self, view: View) -> None:
-        self.parts.append(np.minimum(self.losses(view)[1] / self.clip * (1 + 4 * U), 1.0))
+        self.bets.add(np.minimum(self.losses(view)[1] / self.clip * (1 + 4 * U), 1.0), digests_of(view))
+
+    def observed(self) -> float:
+        return self.bets.mean * self.clip
 
     def measure(self) -> float:
         g = self.claim.value / self.clip * (1 - 4 * U)
         if self.claim.value >= self.clip:
             return self.claim.value
-        if not betting_proves(np.concatenate(self.parts), g, self.delta):
+        if not self.bets.prove(g, self.delta):
             raise Rejected(f"betting on {self.rows} rows proves no bound as low as {self.claim.value:.10g}")
         return self.claim.value
-
-
-def betting_proves(losses: np.ndarray, g: float, delta: Fraction) -> bool:
-    """Tell whether bets on a mean below g of losses in [0, 1], in their order, multiply money by 1 / delta."""
-    m, log = len(losses), ln_above(1 / delta)
-    seen = np.arange(2, m + 2)
-    deviations = (losses - (0.5 + np.cumsum(losses)) / seen) ** 2
-    spread = np.append(0.25, (0.25 + np.cumsum(deviations)) / seen)[:m]
-    stakes = np.minimum(_LARGEST_STAKE, np.sqrt(2 * log / (m * spread)))
-    gains = np.log1p(-stakes * (losses - g))
-    money = np.cumsum(gains) - gamma(2 * m + 8) * np.cumsum(np.abs(gains)) - 64 * U * np.arange(1, m + 1)
-    return bool(money.max() >= log)
 
 
 class TwoClasses(Rule):
@@ -142,9 +132,11 @@ class TwoClasses(Rule):
 
 
 class AreaUnderCurve(TwoClasses):
-    """P06/1: the area counted on the rows, minus sqrt((a + b) ln(1 / delta) / (2 a b)).
+    """P06/1: with p the share of pairs in the wrong order, q = 1 - value: kl(p, q) >= ln(1 / delta) / min(a, b).
 
-    A pair counts one if the positive row's score is certainly larger, one half if it is certainly not smaller.
+    The share is the mean, over all ways to pair the rows of the rarer class, of means of min(a, b) independent pairs:
+    Chernoff's bound for such a mean is one for it, since exp is convex (Hoeffding 1963, section 5). A pair counts one
+    if the positive row's score is certainly larger, one half if it is certainly not smaller.
     """
 
     def prepare(self) -> None:
@@ -164,11 +156,17 @@ class AreaUnderCurve(TwoClasses):
         self.high.append((score + error)[view.codes == 0])
 
     def measure(self) -> float:
-        a, b = self.sizes()
+        fewest, value = min(self.sizes()), Fraction(self.claim.value)
+        p, q = 1 - Fraction(self.observed() * (1 - 8 * U)), 1 - value
+        if not (value <= 0 or (p < q < 1 and divergence_proves(p, q, fewest, self.delta))):
+            raise Rejected(f"{fewest} pairs of rows prove no area as large as {self.claim.value:.10g}")
+        return self.claim.value
+
+    def observed(self) -> float:
+        """Return the share of pairs, one of each class, that are in the right order."""
         low, high = np.concatenate(self.low), np.sort(np.concatenate(self.high))
         pairs = sum(int(np.searchsorted(high, low, side).sum()) for side in ("left", "right"))
-        deviation = math.sqrt((a + b) * ln_above(1 / self.delta) / (2 * a * b)) * (1 + 16 * U)
-        return pairs / 2 / (a * b) * (1 - 8 * U) - deviation - 4 * U
+        return pairs / 2 / (len(low) * len(high))
 
 
 class Thresholds(TwoClasses):
@@ -181,21 +179,25 @@ class Thresholds(TwoClasses):
 class Paired(Rule):
     """P06/3: error rate of this model minus that of another, from the rows on which one of them alone errs.
 
-    At most the upper limit of the share of rows where this one alone errs, minus the lower limit of the share
-    where the other alone errs, each at delta / 2. Direction "lower" states the negative of it.
+    A row counts 1 where this one alone errs, 0 where the other alone errs, else 1/2: bets bound the mean g, and the
+    difference is 2 g - 1. Direction "lower" states the negative of it.
     """
 
     set = "holdout"
 
     def prepare(self) -> None:
+        self.other = self.witness("predictions", self.rows, integer=True)
+        self.check_rows()
+        self.begin()
+
+    def begin(self) -> None:
+        """Read what all such claims have."""
         if self.model.classes is None:
             raise Rejected("an error rate needs a classifier")
-        self.check_rows()
-        self.delta = exact_decimal(self.claim.delta, "delta") / 2
+        self.delta = exact_decimal(self.claim.delta, "delta")
         self.stated = self.count("alone"), self.count("other_alone")
-        self.limits = self.number("high", zero=True), self.number("low", zero=True)
-        self.other = self.witness("predictions", self.rows, integer=True)
         self.alone = self.other_alone = 0
+        self.bets = Bets()
 
     def block(self, view: View) -> None:
         self.compare(view, self.other[view.start : view.start + len(view.X)])
@@ -203,23 +205,33 @@ class Paired(Rule):
     def compare(self, view: View, other: np.ndarray | int) -> None:
         """Count the rows on which one of the two models alone errs; open rows are errors of this one."""
         guess, sure = predicted(view)
-        right = other == view.codes
-        certainly = sure & (guess == view.codes)
-        self.alone += int(np.count_nonzero(~certainly & right))
-        self.other_alone += int(np.count_nonzero(certainly & ~right))
+        alone, other_alone = errs_alone(sure & (guess == view.codes), other == view.codes)
+        self.alone += int(np.count_nonzero(alone))
+        self.other_alone += int(np.count_nonzero(other_alone))
+        self.bets.add(0.5 + 0.5 * alone - 0.5 * other_alone, digests_of(view))
+
+    def observed(self) -> float:
+        alone, other_alone = self.stated  # no better than what was counted: see `measure`
+        seen = (alone - other_alone) / self.rows
+        return seen - 4 * U if self.claim.direction == "upper" else 4 * U - seen
 
     def measure(self) -> float:
-        (alone, other_alone), (high, low) = self.stated, self.limits
+        alone, other_alone = self.stated
         if alone < self.alone or other_alone > self.other_alone or alone + other_alone > self.rows:
             raise Rejected(f"recounted {self.alone} rows of errors of its own and {self.other_alone} of the other's")
-        if high < 1 and not binomial_at_most(alone, self.rows, Fraction(high)).high <= ln(self.delta):
-            raise Rejected(f"the upper limit for {alone} of {self.rows} rows lies above {high:.10g}")
-        if low > 0 and not binomial_at_least(other_alone, self.rows, Fraction(low)).high <= ln(self.delta):
-            raise Rejected(f"the lower limit for {other_alone} of {self.rows} rows lies below {low:.10g}")
-        difference = Fraction(high) - Fraction(low)
-        if self.claim.direction == "upper":
-            return math.nextafter(float(difference), math.inf)
-        return math.nextafter(float(-difference), -math.inf)
+        self.prove()
+        return self.claim.value
+
+    def prove(self) -> None:
+        """Reject a value that the rows do not prove."""
+        most = self.claim.value if self.claim.direction == "upper" else -self.claim.value
+        if not self.bets.prove((most + 1) / 2 - 4 * U, self.delta):
+            raise Rejected(f"betting on {self.rows} rows proves no such difference as {self.claim.value:.10g}")
+
+
+def errs_alone(right: np.ndarray, other_right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return on which rows one model alone errs, and on which the other."""
+    return ~right & other_right, right & ~other_right
 
 
 class Baseline(Paired):
@@ -228,13 +240,8 @@ class Baseline(Paired):
     set = "train"
 
     def prepare(self) -> None:
-        if self.model.classes is None:
-            raise Rejected("an error rate needs a classifier")
-        self.delta = exact_decimal(self.claim.delta, "delta") / 2
-        self.stated = self.count("alone"), self.count("other_alone")
-        self.limits = self.number("high", zero=True), self.number("low", zero=True)
+        self.begin()
         self.label, self.counts = self.count("label"), np.zeros(len(self.model.classes), dtype=np.int64)
-        self.alone = self.other_alone = 0
 
     def block(self, view: View) -> None:
         if self.set == "train":
@@ -252,6 +259,30 @@ class Baseline(Paired):
         return True
 
 
+class SignTest(Paired):
+    """P06/4: of the new rows on which one of the two models alone errs, the share on which it is this one.
+
+    Given how many of the hold-out rows are such ones, the errors of this model among them are binomial. At most one
+    half means that it errs less often than the other. Errors of its own too many, or of the other too few, raise the
+    limit.
+    """
+
+    def observed(self) -> float:
+        return self.stated[0] / max(1, sum(self.stated)) * (1 - 4 * U)
+
+    def prove(self) -> None:
+        alone, other_alone = self.stated
+        share = Fraction(self.claim.value)
+        if not 0 < share <= Fraction(1, 2):
+            raise Rejected(f"a share of {self.claim.value:.10g} does not tell that it errs less often")
+        if not binomial_at_most(alone, alone + other_alone, share).high <= ln(self.delta):
+            raise Rejected(f"{alone} rows against {other_alone} prove no share as low as {self.claim.value:.10g}")
+
+
+class BaselineSignTest(SignTest, Baseline):
+    """P61/2: the same against the class that most training rows have."""
+
+
 class MedianBaseline(ClippedRisk):
     """P65: the mean of min(|y - f|, clip) - min(|y - c|, clip) for c the lower median of the training targets.
 
@@ -267,7 +298,7 @@ class MedianBaseline(ClippedRisk):
         self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta")
         self.constant, self.low = signed(self.param("constant"), "constant"), 0.0
         self.below = self.up_to = 0
-        self.parts: list[np.ndarray] = []
+        self.bets = Bets()
 
     def block(self, view: View) -> None:
         if view.targets.shape[1] != 1:
@@ -279,7 +310,8 @@ class MedianBaseline(ClippedRisk):
             return
         own, other = self.losses(view)[1], np.abs(target - self.constant)
         least = np.minimum(other * (1 - 4 * U), self.clip)
-        self.parts.append(np.clip(((own - least) / self.clip * (1 + 4 * U) + 1) / 2 + 8 * U, 0.0, 1.0))
+        losses = np.clip(((own - least) / self.clip * (1 + 4 * U) + 1) / 2 + 8 * U, 0.0, 1.0)
+        self.bets.add(losses, digests_of(view))
 
     def next_pass(self) -> bool:
         if self.set == "holdout":
@@ -291,58 +323,15 @@ class MedianBaseline(ClippedRisk):
         self.check_rows()
         return True
 
+    def observed(self) -> float:
+        seen = (2 * self.bets.mean - 1) * self.clip
+        return seen if self.claim.direction == "upper" else -seen
+
     def measure(self) -> float:
         most = self.claim.value if self.claim.direction == "upper" else -self.claim.value
         g = (most / self.clip + 1) / 2 - 8 * U
-        if g < 1 and not (g > 0 and betting_proves(np.concatenate(self.parts), g, self.delta)):
+        if not self.bets.prove(g, self.delta):
             raise Rejected(f"betting on {self.rows} rows proves no such difference as {self.claim.value:.10g}")
-        return self.claim.value
-
-
-class GroupMean(ClippedRisk):
-    """P66: the mean over groups of the mean loss of the rows of a group; hold-out groups, in order, are the draws.
-
-    Their mean is bounded as in P03 ("kl") or P05 ("betting", better for many). Losses are errors of a classifier (clip
-    1), or min(|y - f|, clip). The witness names the group of each row: that
-    these are the groups, and independent draws, is assumed.
-    """
-
-    def prepare(self) -> None:
-        if self.model.classes is None:
-            super().prepare()
-        else:
-            self.check_rows()
-            self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta")
-            if self.clip != 1:
-                raise Rejected(f"an error counts 1; clip is {self.clip!r}")
-        self.groups, self.few = self.count("groups", 2), self.choice("how", ["kl", "betting"]) == "kl"
-        self.group = self.witness("group", self.rows, integer=True)
-        if not np.array_equal(np.unique(self.group), np.arange(self.groups)):
-            raise Rejected(f"the witness group must name {self.groups} groups, from 0 on, each with a row")
-        self.totals = np.zeros(self.groups)
-
-    def block(self, view: View) -> None:
-        here = self.group[view.start : view.start + len(view.X)]
-        if self.model.classes is None:
-            losses = self.losses(view)[1]
-        else:
-            guess, sure = predicted(view)
-            losses = (~(sure & (guess == view.codes))).astype(np.float64)
-        np.add.at(self.totals, here, losses)
-
-    def measure(self) -> float:
-        if self.claim.value >= self.clip:
-            return self.claim.value
-        sizes = np.bincount(self.group, minlength=self.groups)
-        means = np.minimum(self.totals / sizes / self.clip * (1 + 2 * gamma(self.rows + 8)), 1.0)
-        g = self.claim.value / self.clip * (1 - 4 * U)
-        if self.few:
-            p = Fraction(math.fsum(means) / self.groups * (1 + 4 * U))
-            proved = p < Fraction(g) and divergence_proves(p, Fraction(g), self.groups, self.delta)
-        else:
-            proved = betting_proves(means, g, self.delta)
-        if not proved:
-            raise Rejected(f"{self.groups} groups prove no bound as low as {self.claim.value:.10g}")
         return self.claim.value
 
 

@@ -70,22 +70,6 @@ class Decoded(Combined):
         open_votes = (~sure).astype(float) @ np.abs(M).T
         return won + confidence / (3 * (np.abs(confidence) + 1)), open_votes + above(slack / 3, 4) + 2.0**-49 * (L + 1)
 
-    def _exactly(self, said: list[list[Fraction]]) -> list[Fraction]:
-        rows = [[int(entry) for entry in row] for row in self.code.tolist()]
-        if self.decoding == HAMMING:
-            bits = [votes[1] - votes[0] for votes in said]
-            return [sum((m * s for m, s in zip(row, bits)), Fraction(0)) for row in rows]
-        h = [values[-1] for values in said]
-        if self.decoding == LARGEST:
-            return h
-        sums = [sum((m * s for m, s in zip(row, h)), Fraction(0)) for row in rows]
-        if self.decoding == EUCLIDEAN:
-            return [2 * total - sum(m * m for m in row) for total, row in zip(sums, rows)]
-        if self.decoding == LOSS:
-            return [-sum((max(Fraction(0), 1 - m * s) for m, s in zip(row, h)), Fraction(0)) for row in rows]
-        won = [sum(m != 0 and (s > 0) == (m > 0) for m, s in zip(row, h)) for row in rows]
-        return [count + total / (3 * (abs(total) + 1)) for count, total in zip(won, sums)]
-
     def wrong_bits(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return how many bits of each row's code word are not certainly right."""
         wrong = np.zeros(len(X), dtype=np.int64)

@@ -4,6 +4,7 @@ Bagging: `member_columns_` (members, width), the columns that each member reads,
 `estimator_weights_` (members,).
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ def read_bagging(members: list[Predictor], listed: np.ndarray, columns: np.ndarr
         raise Rejected("member_columns_ must name the columns of each member")
     if any(member.columns != listed.shape[1] for member in members):
         raise Rejected("a member reads another number of columns than it is given")
+    _check_classes(members, None if classes is None else map(str, range(len(classes))))
     return Committee(d, classes)
 
 
@@ -38,7 +40,19 @@ def read_boosting(members: list[Predictor], weights: np.ndarray, classes: Any) -
     """Return the ensemble after checking that each member has a weight."""
     if weights.shape != (len(members),) or any(member.columns != members[0].columns for member in members):
         raise Rejected("estimator_weights_ must have a number for each member, and members the same columns")
+    _check_classes(members, classes)
     return Committee(members[0].columns, classes)
+
+
+def _check_classes(members: list[Predictor], known: Iterable[str] | None) -> None:
+    """Reject members that tell other classes apart than these; without, members that do so at all."""
+    if known is None:
+        strange = any(member.classes is not None for member in members)
+    else:
+        known = set(known)
+        strange = any(member.classes is None or not known.issuperset(member.classes) for member in members)
+    if strange:
+        raise Rejected("a member knows other classes than the ensemble")
 
 
 _COLUMNS = {"member_columns_": WHOLE, "n_features_in_": WHOLE}

@@ -11,11 +11,18 @@ import numpy as np
 
 from assay.checker.families.linear import read_linear
 from assay.checker.family import NUMBERS, SINGLE, Family, Variant
-from assay.checker.predictors import Quadratic
+from assay.checker.predictors import Linear, Quadratic
 from assay.checker.record import Rejected
 from assay.checker.rules.moments import GaussianClasses
 from assay.checker.rules.scatter import FisherOptimality
 from assay.claims.definitions import Definition, up
+
+
+def read_fisher(W: np.ndarray, b: np.ndarray, classes: Any) -> Linear:
+    """Return the model of linear scores, which has an intercept for each of them."""
+    if b.ndim != 1:
+        raise Rejected(f"intercept_ has shape {b.shape}; it must have an entry for each row of coef_")
+    return read_linear(W, b, classes)
 
 
 def read_quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarray, classes: Any) -> Quadratic:
@@ -50,6 +57,10 @@ def _per_class(*rest: str) -> Callable[[np.ndarray, Any], bool]:
     return check
 
 
+def _shares(array: np.ndarray, model: Any) -> bool:
+    return array.shape == (len(model.classes),) and bool((array >= 0).all()) and abs(array.sum() - 1) <= 1e-9
+
+
 def _directions(array: np.ndarray, model: Any) -> bool:
     return array.ndim == 2 and len(array) == model.columns
 
@@ -67,20 +78,20 @@ FAMILY = Family(
     {
         "linear": Variant(
             {"coef_": SINGLE, "intercept_": SINGLE},
-            read_linear,
+            read_fisher,
             classes=True,
             more={
                 "scalings_": _directions,
                 "means_": _per_class("d"),
                 "sigma_": _square,
-                "priors_": _per_class(),
+                "priors_": _shares,
             },
         ),
         "quadratic": Variant(
             {"center_": NUMBERS, "quadratic_": NUMBERS, "linear_": NUMBERS, "constant_": NUMBERS},
             read_quadratic,
             classes=True,
-            more={"means_": _per_class("d"), "sigma_": _per_class("d", "d"), "priors_": _per_class()},
+            more={"means_": _per_class("d"), "sigma_": _per_class("d", "d"), "priors_": _shares},
         ),
     },
     CLAIMS,

@@ -6,6 +6,7 @@ and width; "visual-words" also `vocabulary_` (words, length of a descriptor); "c
 """
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
 from assay.checker.predictors import Predictor
 from assay.checker.record import Rejected
 
-_LARGEST = 2**31
+_LARGEST = 2**26
 
 
 class Transformer(Predictor):
@@ -32,7 +33,10 @@ def _size(values: np.ndarray, name: str) -> int:
     """Return the product of positive whole numbers."""
     if values.ndim > 1 or np.any(values < 1) or np.any(values > _LARGEST):
         raise Rejected(f"{name} must be whole numbers of at least 1")
-    return int(np.prod(values.astype(np.int64)))
+    size = math.prod(values.ravel().tolist())
+    if size > _LARGEST:
+        raise Rejected(f"{name} stands for {size} numbers; there may be {_LARGEST}")
+    return size
 
 
 def read_columns(columns: np.ndarray, classes: Any) -> Transformer:
@@ -87,8 +91,8 @@ FAMILY = Family(
         "cuts": Variant({"thresholds_": NUMBERS, "divided_": WHOLE}, read_cuts, target=False),
         "scaled": Variant({"center_": NUMBERS, "factor_": NUMBERS}, read_scaled, target=False),
         "dictionary": Variant({"words_": TEXT}, read_dictionary, target=False),
-        "patches": Variant({"shape_": WHOLE}, read_patches, target=False),
-        "visual-words": Variant({"shape_": WHOLE, "vocabulary_": NUMBERS}, read_visual_words, target=False),
+        "patches": Variant({"shape_": WHOLE}, read_patches, target=False, wide=True),
+        "visual-words": Variant({"shape_": WHOLE, "vocabulary_": NUMBERS}, read_visual_words, target=False, wide=True),
         "contour": Variant({"points_": WHOLE}, read_contour, target=False),
     },
 )

@@ -1,13 +1,10 @@
-"""Models of the folds of a table: each encodes the raw rows by itself; their vote (P22/1) or their mean (P22/2).
+"""Models of the folds of a table: each reads and encodes the table by itself; their vote (P22/1) or mean (P22/2).
 
-Parameters: `columns`, the names of the columns of the rows from left to right, and `words`, the column and word of each
-that follows. Members: models of the family `table`, which find the columns of their encodings by these names. The table
-model that the whole is the member of hands its columns over as they are, under these names and with the members' kinds
-and levels: an encoding there would be one that the rows of every fold had a part in. Of
-classes the members vote. Of numbers the prediction is the mean of those of the members, each moved into `range_`, which
-lies within the range of the targets outside every fold: so |T(y) - mean T(f_k)| <= mean |T(y) - T(f_k)| <= the mean of
-|T_k(y) - T_k(f_k)| for T to this range and T_k to that of the targets outside fold k, in whatever way `range_` was
-chosen within them.
+Members: models of the family `table`. The rows are their raw rows side by side, so that levels, formats and scales of
+one member are not those of another: the rows of its fold have a part in none of them. Of classes the members vote. Of
+numbers the prediction is the mean of those of the members, each moved into `range_`, which lies within the range of the
+targets outside every fold: so |T(y) - mean T(f_k)| <= mean |T(y) - T(f_k)| <= the mean of |T_k(y) - T_k(f_k)| for T to
+this range and T_k to that of the targets outside fold k, in whatever way `range_` was chosen within them.
 """
 
 import math
@@ -17,20 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.bounds.holdout import betting_proves
-from assay.checker.bounds.tails import binomial_at_least, binomial_at_most, ln
+from assay.checker.bounds.betting import Bets
+from assay.checker.bounds.holdout import errs_alone
+from assay.checker.draws import digests_of
 from assay.checker.families.folds import CLAIMS as OF_FOLDS
-from assay.checker.families.folds import Folds, decided
+from assay.checker.families.folds import Folds, folds_of
 from assay.checker.families.table import TableModel
 from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.identity import column_range
 from assay.checker.numerics import U, above, gamma
-from assay.checker.predictors import Predictor
+from assay.checker.predictors import Predictor, decided
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.claims.definitions import Definition, outward, percent, side
-
-_MOST_WORDS = 100_000
 
 
 class Encoded(Predictor):
@@ -38,14 +34,13 @@ class Encoded(Predictor):
 
     reads_gaps = True
 
-    def __init__(self, table: TableModel, place: Mapping[Any, int]):
-        self.table, self.inner, self.names = table, table.inner, list(place)
-        self.places = np.array([place[name] for name in table.raw_names], dtype=np.intp)
-        self.classes, self.width = table.inner.classes, max(table.inner.width, len(place))
+    def __init__(self, table: TableModel, start: int, every: int):
+        self.table, self.inner, self.columns = table, table.inner, every
+        self.span = slice(start, start + table.columns)
+        self.classes, self.width = table.inner.classes, max(table.inner.width, every)
+        self.first_of_equals = table.inner.first_of_equals
 
-    @property
-    def columns(self) -> int:
-        return len(self.names)
+    columns = 0
 
     @property
     def binary(self) -> bool:
@@ -53,7 +48,7 @@ class Encoded(Predictor):
 
     def _rows(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the encoded rows, and the largest magnitude of each column."""
-        rows = self.table.encode(np.ascontiguousarray(X[:, self.places]))
+        rows = self.table.encode(np.ascontiguousarray(X[:, self.span]))
         whole = np.nan_to_num(rows, posinf=np.inf, neginf=-np.inf) if self.inner.reads_gaps else rows
         return rows, column_range(whole)
 
@@ -66,17 +61,15 @@ class Encoded(Predictor):
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return self.inner.row_errors(self._rows(X)[0])
 
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        return self.inner.exact_scores(self._rows(x[None])[0][0])
-
 
 class FoldVotes(Folds):
     """The vote of models of a table."""
 
     reads_gaps = True
 
-    def check_encoding(self, table: TableModel) -> None:
-        _check_handed_over(self.members, table)
+    @property
+    def table_members(self) -> tuple[Any, ...]:
+        return self.members
 
 
 class FoldMeans(Predictor):
@@ -92,14 +85,15 @@ class FoldMeans(Predictor):
     def columns(self) -> int:
         return self.members[0].columns
 
-    def check_encoding(self, table: TableModel) -> None:
-        _check_handed_over(self.members, table)
+    @property
+    def table_members(self) -> tuple[Any, ...]:
+        return self.members
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         parts = [member.scores(X, largest) for member in self.members]
         moved = np.stack([np.clip(values[:, 0], self.low, self.high) for values, _ in parts], axis=1)
         rounding = gamma(2 * len(parts) + 4) * max(abs(self.low), abs(self.high))
-        error = sum(float(errors[0]) for _, errors in parts) / len(parts) + rounding
+        error = sum(float(np.max(errors)) for _, errors in parts) / len(parts) + rounding
         return moved.mean(axis=1)[:, None], np.array([above(error, len(parts) + 4)])
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
@@ -108,50 +102,25 @@ class FoldMeans(Predictor):
         return above(parts.mean(axis=1) + rounding, len(self.members) + 4)[:, None]
 
 
-def _members(parameters: Mapping[str, Any], members: list[Any]) -> tuple[Encoded, ...]:
+def _members(members: list[Any]) -> tuple[Encoded, ...]:
     """Return the members with the places of their columns."""
-    if set(parameters) != {"columns", "words"} or not all(isinstance(parameters[name], list) for name in parameters):
-        raise Rejected("the parameters of models of folds are their columns and words")
-    columns, words = parameters["columns"], parameters["words"]
-    if not all(isinstance(one, str) for one in columns) or len(words) > _MOST_WORDS:
-        raise Rejected("columns of models of folds are names")
-    if not all(isinstance(one, list) and len(one) == 2 and all(isinstance(s, str) for s in one) for one in words):
-        raise Rejected("words of models of folds are a column and a word each")
-    place = {one: i for i, one in enumerate([*columns, *map(tuple, words)])}
-    if len(place) != len(columns) + len(words):
-        raise Rejected("a column or a word of the models of the folds is there twice")
-    if not 2 <= len(members) <= 1000 or not all(isinstance(one, TableModel) for one in members):
+    if not 2 <= len(members) <= 1000 or not all(isinstance(one, TableModel) and one.records for one in members):
         raise Rejected("there must be two or more models of folds, and each the model of a table")
-    found = []
-    for one in members:
-        if not set(one.raw_names) <= set(place):
-            raise Rejected("a model of a fold reads a column that is not there")
-        found.append(Encoded(one, place))
-    return tuple(found)
+    ends = np.cumsum([0, *(one.columns for one in members)]).tolist()
+    return tuple(Encoded(one, start, ends[-1]) for one, start in zip(members, ends))
 
 
-def _check_handed_over(members: tuple[Any, ...], table: TableModel) -> None:
-    """Reject a table that changes a column before the members see it, or means other levels by it than they do."""
-    if table.numbers or table.gaps or table.nominal or table.dates:
-        raise Rejected("a table of models of folds hands its columns over as they are; it may not encode them")
-    if [table.raw_names[i] for i in (*table.kept, *table.words)] != members[0].names:
-        raise Rejected("the columns that a table hands over are not those that the models of the folds read")
-    for one in members:
-        if any(table.forms.get(name) != form for name, form in one.table.forms.items()):
-            raise Rejected("a model of a fold reads a column as another kind, or with other levels, than its table")
-
-
-def read_votes(parameters: Mapping[str, Any], members: list[Any], classes: tuple[str, ...]) -> FoldVotes:
+def read_votes(members: list[Any], classes: tuple[str, ...]) -> FoldVotes:
     """Return the vote of the members, whose classes must be among these."""
-    found = _members(parameters, members)
+    found = _members(members)
     if any(one.classes is None or not set(one.classes) <= set(classes) for one in found):
         raise Rejected("the models of the folds must be classifiers of the same classes")
     return FoldVotes(found, classes)
 
 
-def read_means(parameters: Mapping[str, Any], members: list[Any], range_: np.ndarray, classes: None) -> FoldMeans:
+def read_means(members: list[Any], range_: np.ndarray, classes: None) -> FoldMeans:
     """Return the mean of the members, which must be regressions."""
-    found = _members(parameters, members)
+    found = _members(members)
     if range_.shape != (2,) or not range_[0] < range_[1]:
         raise Rejected("range_ must be the least and the largest prediction")
     if any(one.classes is not None or one.inner.loss != "absolute" for one in found):
@@ -170,9 +139,7 @@ class OfFolds(Rule):
         self.delta = exact_decimal(self.claim.delta, "delta") / self.folds
         if self.folds != len(self.model.members):
             raise Rejected(f"folds is {self.folds}; there are {len(self.model.members)} models")
-        self.fold = self.witness("fold", self.rows, integer=True)
-        if not np.array_equal(np.unique(self.fold), np.arange(self.folds)):
-            raise Rejected("the witness fold must name the fold of each row, and each fold have rows")
+        self.fold = folds_of(self)
 
     kind: Any = FoldVotes
 
@@ -187,43 +154,47 @@ class OfFolds(Rule):
 class FoldBaseline(OfFolds):
     """P62/1: mean over folds of the error rate of model k less that of the class that most rows outside fold k have.
 
-    In fold k it is at most high_k - low_k, the upper limit of the share of rows that model k alone gets wrong less the
-    lower limit of the share that it alone gets right, each at delta / (2 folds).
+    A row of fold k counts 1 where model k alone errs, 0 where that answer alone errs, else 1/2: bets on the rows of the
+    fold, at delta / folds, bound the mean g by limits[k], and the difference is 2 g - 1.
     """
 
     def prepare(self) -> None:
         super().prepare()
-        self.limits = self.witness("high", self.folds), self.witness("low", self.folds)
+        self.limits = self.witness("limits", self.folds)
         self.labels = self.witness("labels", self.folds, integer=True)
         classes = len(self.model.classes)
         if self.labels.min() < 0 or self.labels.max() >= classes:
             raise Rejected("the witness labels must name classes")
         self.counts = np.zeros((self.folds, classes), dtype=np.int64)
-        self.alone = np.zeros((2, self.folds), dtype=np.int64)
+        self.bets = [Bets() for _ in range(self.folds)]
 
     def block(self, view: View) -> None:
-        here = self.fold[view.start : view.start + len(view.X)]
+        here, digests = self.fold[view.start : view.start + len(view.X)], digests_of(view)
         np.add.at(self.counts, (here, view.known_codes), 1)
         for k in np.unique(here):
-            X, codes, member = view.X[here == k], view.codes[here == k], self.model.members[k]
-            guess, sure = decided(member, X)
-            certainly = sure & (self.model.place(member)[guess] == codes)
-            right = codes == self.labels[k]
-            self.alone[:, k] += np.count_nonzero(~certainly & right), np.count_nonzero(certainly & ~right)
+            mine, member = np.flatnonzero(here == k), self.model.members[k]
+            guess, sure = decided(member, view.X[mine])
+            right = sure & (self.model.place(member)[guess] == view.codes[mine])
+            alone, other = errs_alone(right, view.codes[mine] == self.labels[k])
+            self.bets[k].add(0.5 + 0.5 * alone - 0.5 * other, [digests[i] for i in mine.tolist()])
+
+    def observed(self) -> float:
+        seen = float(np.mean([2 * one.mean - 1 for one in self.bets]))
+        return seen if self.claim.direction == "upper" else -seen
 
     def measure(self) -> float:
         outside = self.counts.sum(axis=0) - self.counts
         if not np.array_equal(outside.argmax(axis=1), self.labels):
             raise Rejected("a label is not the class that most rows outside its fold have")
-        share, found = ln(self.delta / 2), []
-        for k, size in enumerate(self.counts.sum(axis=1).tolist()):
-            (alone, other), (high, low) = self.alone[:, k].tolist(), (float(part[k]) for part in self.limits)
-            if high < 1 and not (high > 0 and binomial_at_most(alone, size, Fraction(high)).high <= share):
-                raise Rejected(f"the upper limit for {alone} of {size} rows lies above {high:.10g}")
-            if low > 0 and not (low < 1 and binomial_at_least(other, size, Fraction(low)).high <= share):
-                raise Rejected(f"the lower limit for {other} of {size} rows lies below {low:.10g}")
-            found.append(Fraction(min(high, 1.0)) - Fraction(max(low, 0.0)))
-        return self.signed_mean(found)
+        prove_limits(self)
+        return self.signed_mean([2 * Fraction(min(limit, 1.0)) - 1 for limit in self.limits.tolist()])
+
+
+def prove_limits(rule: Any) -> None:
+    """Reject a limit that bets on the rows of its fold do not prove."""
+    for k, limit in enumerate(rule.limits.tolist()):
+        if not rule.bets[k].prove(limit, rule.delta):
+            raise Rejected(f"betting on the rows of fold {k} proves no limit as low as {limit:.10g}")
 
 
 class FoldLoss(OfFolds):
@@ -240,7 +211,7 @@ class FoldLoss(OfFolds):
         if np.any(self.low >= self.high):
             raise Rejected("the targets outside a fold are all the same")
         self.limits = self.witness("limits", self.folds)
-        self.parts: list[list[np.ndarray]] = [[] for _ in range(self.folds)]
+        self.bets = [Bets() for _ in range(self.folds)]
         self.targets: list[np.ndarray] = []
 
     def block(self, view: View) -> None:
@@ -248,11 +219,14 @@ class FoldLoss(OfFolds):
             raise Rejected("it needs a regression with one target")
         here, target = self.fold[view.start : view.start + len(view.X)], view.targets[:, 0]
         self.targets.append(target)
+        digests = digests_of(view)
         for k in np.unique(here):
-            values, errors = self.model.members[k].scores(view.X[here == k], view.largest)
-            self.parts[k].append(self.losses(k, target[here == k], values[:, 0], float(errors[0])))
+            mine = np.flatnonzero(here == k)
+            member, X = self.model.members[k], view.X[mine]
+            losses = self.losses(k, target[mine], member.scores(X, view.largest)[0][:, 0], member.row_errors(X)[:, 0])
+            self.bets[k].add(losses, [digests[i] for i in mine.tolist()])
 
-    def losses(self, k: int, y: np.ndarray, f: np.ndarray, error: float) -> np.ndarray:
+    def losses(self, k: int, y: np.ndarray, f: np.ndarray, error: np.ndarray) -> np.ndarray:
         """Return an upper bound of the loss of each row, of which the largest possible is 1."""
         low, high = self.low[k], self.high[k]
         apart = np.abs(np.clip(y, low, high) - np.clip(f, low, high))
@@ -269,12 +243,12 @@ class FoldLoss(OfFolds):
             raise Rejected("the model's range is not within that of the targets outside every fold")
         return found
 
+    def observed(self) -> float:
+        return float(np.mean([one.mean * width for one, width in zip(self.bets, self.high - self.low)]))
+
     def measure(self) -> float:
         self._outside()
-        for k, limit in enumerate(self.limits.tolist()):
-            proved = limit >= 1 or (limit > 0 and betting_proves(np.concatenate(self.parts[k]), limit, self.delta))
-            if not proved:
-                raise Rejected(f"betting on the rows of fold {k} proves no limit as low as {limit:.10g}")
+        prove_limits(self)
         return above(math.fsum(np.minimum(self.limits, 1.0) * (self.high - self.low)) / self.folds, 6)
 
 
@@ -289,20 +263,23 @@ class FoldMedian(FoldLoss):
         self.constants = self.witness("constants", self.count("folds", 2))
         super().prepare()
 
-    def losses(self, k: int, y: np.ndarray, f: np.ndarray, error: float) -> np.ndarray:
+    def losses(self, k: int, y: np.ndarray, f: np.ndarray, error: np.ndarray) -> np.ndarray:
         width = self.high[k] - self.low[k]
         other = np.abs(np.clip(y, self.low[k], self.high[k]) - self.constants[k]) / width * (1 - 8 * U)
         return np.clip((super().losses(k, y, f, error) - other + 1) / 2 + 8 * U, 0.0, 1.0)
+
+    def observed(self) -> float:
+        pairs = zip(self.bets, self.high - self.low)
+        seen = float(np.mean([(2 * one.mean - 1) * width for one, width in pairs]))
+        return seen if self.claim.direction == "upper" else -seen
 
     def measure(self) -> float:
         for k, outside in enumerate(self._outside()):
             if self.constants[k] != outside[(len(outside) - 1) // 2]:
                 raise Rejected(f"constant {k} is not the lower median of the targets outside fold {k}")
+        prove_limits(self)
         found = []
         for k, limit in enumerate(self.limits.tolist()):
-            proved = limit >= 1 or (limit > 0 and betting_proves(np.concatenate(self.parts[k]), limit, self.delta))
-            if not proved:
-                raise Rejected(f"betting on the rows of fold {k} proves no limit as low as {limit:.10g}")
             width = Fraction(float(self.high[k])) - Fraction(float(self.low[k]))
             found.append((2 * Fraction(min(limit, 1.0)) - 1) * width)
         return self.signed_mean(found)
@@ -334,21 +311,19 @@ def _median(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 
 _ASSUMED = ("A-IID(train)", "A-FOLDS", "A-DELTA")
-_IN_ORDER = (*_ASSUMED, "A-ORDER")
+_BETS = (*_ASSUMED, "A-RNG")
 _BOTH = ("upper", "lower")
 CLAIMS = {
     **OF_FOLDS,
-    "P22/2": Definition(
-        "cross-validation.mean-loss", FoldLoss, _mean_loss, _IN_ORDER, quantity="mean loss of the folds"
-    ),
-    "P62/1": Definition("cross-validation.baseline", FoldBaseline, _baseline, _ASSUMED, _BOTH),
-    "P62/2": Definition("cross-validation.median", FoldMedian, _median, _IN_ORDER, _BOTH),
+    "P22/2": Definition("cross-validation.mean-loss", FoldLoss, _mean_loss, _BETS, quantity="mean loss of the folds"),
+    "P62/1": Definition("cross-validation.baseline", FoldBaseline, _baseline, _BETS, _BOTH),
+    "P62/2": Definition("cross-validation.median", FoldMedian, _median, _BETS, _BOTH),
 }
 FAMILY = Family(
     "folded",
     {
-        "classes": Variant({}, read_votes, classes=True, members=True, parameters=True),
-        "numbers": Variant({"range_": NUMBERS}, read_means, members=True, parameters=True),
+        "classes": Variant({}, read_votes, classes=True, members=True),
+        "numbers": Variant({"range_": NUMBERS}, read_means, members=True),
     },
     CLAIMS,
 )

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from assay.checker.bounds.tails import binomial_at_most, ln
+from assay.checker.draws import drawn_folds
 from assay.checker.family import Family, Variant
 from assay.checker.numerics import above
-from assay.checker.predictors import Predictor, error_counts, margins
+from assay.checker.predictors import Predictor, decided, error_counts
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.claims.definitions import Definition, percent
@@ -23,6 +24,7 @@ class Folds(Predictor):
 
     members: tuple[Predictor, ...]
     classes: tuple[str, ...]
+    first_of_equals = True
 
     @property
     def columns(self) -> int:
@@ -34,10 +36,10 @@ class Folds(Predictor):
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         votes, open_votes = self._votes(X)
-        return votes, np.full(len(self.classes), float(open_votes.max(initial=0)))
+        return votes, np.repeat(open_votes[:, None] / 2, len(self.classes), axis=1)  # a lead moves by one vote, not two
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
-        return np.repeat(self._votes(X)[1][:, None].astype(float), len(self.classes), axis=1)
+        return self.scores(X, np.zeros(0))[1]
 
     def place(self, member: Predictor) -> np.ndarray:
         """Return where each class of a member stands among the classes; it may not have seen all of them."""
@@ -52,32 +54,6 @@ class Folds(Predictor):
             open_votes += ~sure
         return votes, open_votes
 
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        """Return the votes for one row; only members that rounding leaves open are asked in rational arithmetic."""
-        votes = [Fraction(0)] * len(self.classes)
-        for member in self.members:
-            guess, sure = decided(member, x[None])
-            winner = int(guess[0]) if sure[0] else _exact_winner(member, x)
-            if winner >= 0:
-                votes[self.place(member)[winner]] += 1
-        return votes
-
-
-def decided(member: Predictor, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the class of each row, and whether rounding leaves it certain."""
-    scores, errors = member.scores(X, np.abs(X).max(axis=0, initial=0.0))
-    guess = (scores[:, 0] > 0).astype(np.int64) if member.binary else scores.argmax(axis=1)
-    margin, error = margins(member, scores, errors, guess)
-    return guess, margin > error
-
-
-def _exact_winner(member: Predictor, x: np.ndarray) -> int:
-    """Return the class with the largest exact score; -1 for a tie, which is a vote for nobody."""
-    scores = member.exact_scores(x)
-    scores = [-scores[0], scores[0]] if member.binary else scores
-    best = max(scores)
-    return scores.index(best) if scores.count(best) == 1 else -1
-
 
 def read_folds(members: list[Predictor], classes: tuple[str, ...] | None) -> Folds:
     """Return the vote of the members, which must be classifiers of the same classes and columns."""
@@ -87,6 +63,14 @@ def read_folds(members: list[Predictor], classes: tuple[str, ...] | None) -> Fol
     if classes is None or not known or any(one.columns != members[0].columns for one in members):
         raise Rejected("the models of the folds must be classifiers of the same classes and columns")
     return Folds(tuple(members), classes)
+
+
+def folds_of(rule: Rule) -> np.ndarray:
+    """Return the fold of each row, which the seed gives; there are at most as many folds as rows."""
+    folds = rule.count("folds", 2)
+    if folds > rule.rows:
+        raise Rejected(f"folds is {folds}, of {rule.rows} rows")
+    return drawn_folds(rule.rows, folds, rule.count("seed"))
 
 
 class FoldMean(Rule):
@@ -100,11 +84,10 @@ class FoldMean(Rule):
         self.folds = self.count("folds", 2)
         if self.folds != len(self.model.members):
             raise Rejected(f"folds is {self.folds}; there are {len(self.model.members)} models")
-        self.fold = self.witness("fold", self.rows, integer=True)
-        if self.fold.min() < 0 or self.fold.max() >= self.folds:
-            raise Rejected("the witness fold must name the fold of each row")
+        self.fold = folds_of(self)
         self.limits = self.witness("limits", self.folds)
         self.errors = np.zeros(self.folds, dtype=np.int64)
+        self.errors_certain = np.zeros(self.folds, dtype=np.int64)
 
     def block(self, view: View) -> None:
         here = self.fold[view.start : view.start + len(view.X)]
@@ -112,7 +95,13 @@ class FoldMean(Rule):
             X, member = view.X[here == k], self.model.members[k]
             own = np.full(len(self.model.classes) + 1, -1)  # the last place is that of labels nobody knows
             own[self.model.place(member)] = np.arange(len(member.classes))
-            self.errors[k] += error_counts(member, X, own[view.codes[here == k]], *member.scores(X, view.largest))[1]
+            counts = error_counts(member, X, own[view.codes[here == k]], *member.scores(X, view.largest))
+            self.errors_certain[k] += counts[0]
+            self.errors[k] += counts[1]
+
+    def observed(self) -> float:
+        shares = self.errors_certain / np.bincount(self.fold, minlength=self.folds)
+        return float(np.mean(shares)) * (1 - 1e-9)
 
     def measure(self) -> float:
         sizes = np.bincount(self.fold, minlength=self.folds)

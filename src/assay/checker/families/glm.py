@@ -44,15 +44,18 @@ class Linked(Predictor):
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return means (rows, 1) and error bounds (1,); every link is monotone, so the ends of the score
         bound the mean."""
-        f, error = self.inner.scores(X, largest)
+        mean, off = self._means(*self.inner.scores(X, largest))
+        return mean, off.max(axis=0)
+
+    def _means(self, f: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, low, high = (_mean(self.link, f + side * error) for side in (0.0, -1.0, 1.0))
         off = np.maximum(np.abs(low - mean), np.abs(high - mean)) + _WOBBLE * np.maximum(np.abs(low), np.abs(high))
         if self.link == "inverse" and np.any(np.abs(f) <= error):
             raise Refused("a score may be zero, where the inverse link has no mean")
-        return mean, above(off.max(axis=0))
+        return mean, above(off)
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
-        return np.array([self.scores(X[i : i + 1], np.abs(X[i]))[1] for i in range(len(X))])
+        return self._means(*self.inner.scores(X, np.zeros(X.shape[1]))[:1], self.inner.row_errors(X))[1]
 
 
 def read_linked(link: str, W: np.ndarray, b: np.ndarray, classes: Any) -> Linked:

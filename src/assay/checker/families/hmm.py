@@ -44,7 +44,7 @@ def _holdout(value: float, direction: str, params: Mapping[str, Any]) -> str:
     low, high = params["low"], params["low"] + params["clip"]
     return (
         f"The mean over new sequences of -ln p / length, clipped to [{low:g}, {high:g}], is at most "
-        f"{up(value + params['low'], 4)} nats (betting, {params['sequences']} hold-out sequences in order, "
+        f"{up(value + params['low'], 4)} nats (betting, {params['sequences']} hold-out sequences, "
         f"{params['repeated']} of which nearly repeat an earlier one)."
     )
 
@@ -57,7 +57,7 @@ CLAIMS = {
         "hmm.holdout",
         chains.SequenceBetting,
         _holdout,
-        ("A-SEQUENCES(holdout)", *HOLDOUT[1:], "A-RANGE", "A-ORDER"),
+        ("A-SEQUENCES(holdout)", *HOLDOUT[1:], "A-RANGE", "A-RNG"),
         own_assumptions={
             "A-SEQUENCES(holdout)": "the hold-out sequences, cut as the claim lists them, are independent draws from "
             "one distribution, from which new sequences come too"

@@ -52,6 +52,8 @@ GAP = Definition(
         "epsilon-insensitive": "svr.gap",
     },
 )
+
+
 def _press(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The mean squared leave-one-out error of the exact algorithm is at most {up(value, 6)}."
 

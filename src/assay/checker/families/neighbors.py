@@ -1,7 +1,8 @@
-"""Nearest rows: the checker's own search, rational where rounding leaves it open, and rows left out in turn (P23).
+"""Nearest rows: the checker's own search finds the very rows that `predict` asks; rows left out in turn (P23).
 
-Of rows at the same distance the ones that come first are nearer. Powers of distances (squares for the Euclidean
-distance) are bounded in rounding; rows that may lie on either side of the k-th place are compared as fractions.
+Which rows are nearest is defined to the last bit: rows are ranked by the power of the distance (the square for the
+Euclidean distance) in double precision, its terms added column by column, and of equal powers the first row is nearer.
+Votes are then added from the nearest row on, and the first of tied classes wins. So nothing is left open.
 """
 
 import math
@@ -19,13 +20,11 @@ from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import above, gamma
 from assay.checker.record import Refused, Rejected, count, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.checker.rules.stored_rows import AskedRows
+from assay.checker.rules.stored_rows import AskedRows, power_of_gaps
 from assay.claims.definitions import Definition, error_rate
 
 _ENTRIES = 4_000_000  # distances that are held at once
-_MOST_EXACT = 2**23  # differences that are taken in rational arithmetic for a block; more rows are left open
 _MOST_PAIRS = 2**26  # of a row and one that may be among its nearest, in a block
-_WHOLE = 2.0**20
 _SMALLEST = 1e-130
 _GROUPS = 16
 
@@ -51,20 +50,6 @@ class StoredRows(AskedRows):
     classes: tuple[str, ...] | None
     kept: dict[str, Any] = field(default_factory=dict, compare=False)
 
-    def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
-        """Bound the patterns of the label of the nearest of k labelled points: comparisons of two distances are
-        half-spaces, k(k-1)/2 of them, and the points have labels."""
-        if descriptor.get("class") != "prototypes":
-            return None
-        d, k = (count(descriptor.get(name), f"{name} of the class", 1) for name in ("d", "k"))
-        labels = count(descriptor.get("classes"), "classes of the class", 2)
-        if self.k != 1 or self.metric != 0 or self.classes is None:
-            raise Rejected("the model is not the label of the nearest prototype")
-        if len(self.X) > k or len(self.classes) > labels or not self.columns <= d <= MOST_COLUMNS:
-            raise Rejected(f"the class has {k} prototypes of {labels} labels in {d} columns, the model more")
-        with localcontext(prec=60):
-            return (ln(2) + ln_patterns(points - 1, d)) * (k * (k - 1) // 2) + ln(labels) * k
-
     def _check_known(self) -> None:
         if self.metric < 0 or self.weights < 0 or self.k > len(self.X):
             raise Refused("distance or weights are functions that the checker does not have, or rows are too few")
@@ -72,74 +57,37 @@ class StoredRows(AskedRows):
     def _predicted(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return votes or means (rows, K) and bounds of their errors."""
         self._check_known()
-        row, sure = self.nearest(X)
-        weight, loss = self._weights(X, row)
+        row = self.nearest(X)
+        weight = self._weights(X, row)
         if self.classes is not None:
             values = np.zeros((len(X), len(self.classes)))
             for j in range(self.k):
                 values[np.arange(len(X)), self.y[row[:, j]]] += weight[:, j]
-            open_votes = np.where(sure, 0.0, weight.sum(axis=1) + self.k)
-            return values, np.repeat((open_votes + loss * weight.sum(axis=1))[:, None], len(self.classes), axis=1)
-        targets = self.y[row]
-        values = np.einsum("ij,ijt->it", weight, targets) / weight.sum(axis=1)[:, None]
-        size, spread = np.abs(self.y).max(axis=0), np.ptp(self.y, axis=0)
-        return values, (gamma(4 * self.k + 16) + 4 * loss) * size + np.where(sure[:, None], 0.0, above(spread))
+            return values, np.zeros_like(values)
+        values = np.einsum("ij,ijt->it", weight, self.y[row]) / weight.sum(axis=1)[:, None]
+        return values, np.repeat(gamma(8 * self.k + 32) * np.abs(self.y).max(axis=0)[None], len(X), axis=0)
 
-    def _weights(self, X: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the weights of the neighbours, and how far they are off, relatively."""
+    def _weights(self, X: np.ndarray, row: np.ndarray) -> np.ndarray:
         if not self.weights:
-            return np.ones(row.shape), 0.0
+            return np.ones(row.shape)
         power = np.stack([self._powers(X, row[:, j]) for j in range(self.k)], axis=1)
         with np.errstate(divide="ignore"):
             weight = 1.0 / (np.sqrt(power) if self.metric == 0 else power)
         on_top = np.isinf(weight)
-        return np.where(on_top.any(axis=1, keepdims=True), on_top, weight), gamma(2 * self.columns + 32)
+        return np.where(on_top.any(axis=1, keepdims=True), on_top, weight)
 
-    def nearest(self, X: np.ndarray, own: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k nearest stored rows of each row, and whether that is certain.
+    def nearest(self, X: np.ndarray, own: int | None = None) -> np.ndarray:
+        """Return the k nearest stored rows of each row, nearest first.
 
         With `own` the rows of X are the stored rows own, own + 1, ..., and none is its own neighbour.
         """
         self._check_known()
-        near, results = self._near(X), self.kept["results"]
-        if own not in results:
-            results[own] = self._decided(X, near, own)
-        return results[own]
-
-    def _decided(self, X: np.ndarray, near: Near, own: int | None) -> tuple[np.ndarray, np.ndarray]:
-        query, row, power = near.query, near.row, near.power
+        near = self._near(X)
+        query, row = near.query, near.row
         if own is not None:
             other = row != query + own
-            query, row, power = query[other], row[other], power[other]
-        start = np.searchsorted(query, np.arange(len(X)))
-        found = row[start[:, None] + np.arange(self.k)]
-        stop = np.append(start[1:], len(query))
-        follows = start + self.k < stop
-        after = power[np.minimum(start + self.k, len(power) - 1)]
-        close = gamma(4 * self.columns + 16)
-        unsure = follows & (after <= above(power[start + self.k - 1]) * (1 + close)) & (not self._is_whole(X))
-        sure, asked = ~unsure, np.flatnonzero(unsure)
-        for i in asked[np.cumsum((stop - start)[asked]) * self.columns <= _MOST_EXACT]:
-            part = slice(int(start[i]), int(stop[i]))
-            found[i] = self._ranked(X[i], row[part], power[part], close)
-            sure[i] = True
-        return found, sure
-
-    def _ranked(self, x: np.ndarray, row: np.ndarray, power: np.ndarray, close: float) -> np.ndarray:
-        edge = power[self.k - 1]
-        inside, band = row[power < edge * (1 - 2 * close)], row[np.abs(power - edge) <= 2 * close * edge]
-        ranked = sorted((self._exact_power(x, int(one)), int(one)) for one in band)
-        return np.array([*inside, *(one for _, one in ranked[: self.k - len(inside)])])
-
-    def _exact_power(self, x: np.ndarray, row: int) -> Fraction:
-        gaps = [abs(Fraction(a) - Fraction(b)) for a, b in zip(x.tolist(), self.X[row].tolist())]
-        return max(gaps) if self.metric == 2 else sum((g * g if self.metric == 0 else g for g in gaps), Fraction(0))
-
-    def _is_whole(self, X: np.ndarray) -> bool:
-        """Tell whether entries are whole numbers so small that powers have no rounding error."""
-        if "whole" not in self.kept:
-            self.kept["whole"] = _whole(self.X)
-        return self.columns <= 2048 and self.kept["whole"] and _whole(X)
+            query, row = query[other], row[other]
+        return row[np.searchsorted(query, np.arange(len(X)))[:, None] + np.arange(self.k)]
 
     def _near(self, X: np.ndarray) -> Near:
         """Return pairs that hold the k + 1 nearest stored rows of every row; kept for the rules of one block."""
@@ -152,7 +100,7 @@ class StoredRows(AskedRows):
                 if pairs > _MOST_PAIRS:
                     raise Refused("too many rows are at nearly the same distance")
             self.kept["near"] = Near(*(np.concatenate(column) for column in zip(*parts)))
-            self.kept["X"], self.kept["results"] = X, {}
+            self.kept["X"] = X
         return self.kept["near"]
 
     def _searched(self) -> np.ndarray:
@@ -212,12 +160,32 @@ class StoredRows(AskedRows):
 
     def _powers(self, X: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Return the power of the distance between each row of X and the stored row beside it."""
-        gap = np.abs(X - self.X[row])
-        return gap.max(axis=1) if self.metric == 2 else (gap * gap if self.metric == 0 else gap).sum(axis=1)
+        return power_of_gaps(np.abs(X - self.X[row]), self.metric)
 
 
-def _whole(X: np.ndarray) -> bool:
-    return bool(np.abs(X).max(initial=0.0) <= _WHOLE and np.all(np.rint(X) == X))
+class Prototypes(StoredRows):
+    """The label of the nearest of a few labelled points. Their number bounds the class of such functions in real
+    numbers, so a row is open whose nearest points, within rounding, have two labels."""
+
+    def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
+        """Bound the patterns of the label of the nearest of k labelled points: comparisons of two distances are
+        half-spaces, k(k-1)/2 of them, and the points have labels."""
+        if descriptor.get("class") != "prototypes":
+            return None
+        d, k = (count(descriptor.get(name), f"{name} of the class", 1) for name in ("d", "k"))
+        labels = count(descriptor.get("classes"), "classes of the class", 2)
+        if len(self.X) > k or len(self.classes or ()) > labels or not self.columns <= d <= MOST_COLUMNS:
+            raise Rejected(f"the class has {k} prototypes of {labels} labels in {d} columns, the model more")
+        with localcontext(prec=60):
+            return (ln(2) + ln_patterns(points - 1, d)) * (k * (k - 1) // 2) + ln(labels) * k
+
+    def _predicted(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        votes, _ = super()._predicted(X)
+        near, own = self._near(X), self.y[self.nearest(X)[:, 0]]
+        least = near.power[np.searchsorted(near.query, np.arange(len(X)))]
+        tied = near.power <= least[near.query] * (1 + 2 * gamma(4 * self.columns + 16))
+        other = np.bincount(near.query, tied & (self.y[near.row] != own[near.query]), minlength=len(X)) > 0
+        return votes, np.repeat(other[:, None].astype(np.float64), votes.shape[1], axis=1)
 
 
 def read_rows(X: np.ndarray, classes: Any) -> StoredRows:
@@ -242,6 +210,14 @@ def read_stored(X: np.ndarray, y: np.ndarray, numbers: np.ndarray, classes: tupl
     if np.any(codes != y) or codes.min() < 0 or codes.max() >= len(classes):
         raise Rejected("the labels of the stored rows are not positions in classes_")
     return StoredRows(X, codes.astype(np.int64), k, metric, inverse, classes)
+
+
+def read_prototypes(X: np.ndarray, y: np.ndarray, numbers: np.ndarray, classes: Any) -> Prototypes:
+    """Return the prototypes after the same checks."""
+    found = read_stored(X, y, numbers, classes)
+    if (found.k, found.metric, found.weights) != (1, 0, 0):
+        raise Rejected("the model is not the label of the nearest prototype")
+    return Prototypes(found.X, found.y, 1, 0, 0, classes)
 
 
 class AboutStored(Rule):
@@ -281,9 +257,8 @@ class Neighbors(AboutStored):
         super().block(view)
         inside, at = view.pick(self.queries)
         if len(at):
-            found, sure = self.model.nearest(view.X, own=view.start)
-            same = np.all(np.sort(found[at], axis=1) == self.shown[inside], axis=1)
-            self.right += int(np.sum(same & sure[at]))
+            found = self.model.nearest(view.X, own=view.start)[at]
+            self.right += int(np.sum(np.all(np.sort(found, axis=1) == self.shown[inside], axis=1)))
 
     def measure(self) -> float:
         if self.claim.value != len(self.queries):
@@ -292,7 +267,7 @@ class Neighbors(AboutStored):
 
 
 class LeaveOneOut(AboutStored):
-    """D16/3: rows whose label has no majority among their k nearest other rows; open rows count."""
+    """D16/3: rows whose label has no majority among their k nearest other rows."""
 
     lost = 0
 
@@ -306,9 +281,8 @@ class LeaveOneOut(AboutStored):
 
     def block(self, view: View) -> None:
         super().block(view)
-        found, sure = self.model.nearest(view.X, own=view.start)
-        agree = (self.model.y[found] == view.codes[:, None]).sum(axis=1)
-        self.lost += int(np.sum(~sure | (2 * agree <= self.model.k)))
+        agree = (self.model.y[self.model.nearest(view.X, own=view.start)] == view.codes[:, None]).sum(axis=1)
+        self.lost += int(np.sum(2 * agree <= self.model.k))
 
     def measure(self) -> float:
         return float(self.lost)
@@ -338,7 +312,7 @@ class LeaveOneOutRisk(LeaveOneOut):
 
 def _near(value: float, direction: str, params: Mapping[str, Any]) -> str:
     listed = f"the {params['k']} nearest other rows are exactly those listed"
-    return f"For {int(value)} of the rows, {listed}, the first of rows at the same distance."
+    return f"For {int(value)} of the rows, {listed}, by distances in double precision, the first of equals."
 
 
 def _lost(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -366,7 +340,9 @@ FAMILY = Family(
         "regressor": Variant({"fit_X_": NUMBERS, "fit_y_": NUMBERS, "neighbor_numbers_": WHOLE}, read_stored),
         "rows": Variant({"fit_X_": NUMBERS}, read_rows, target=False),
         "prototypes": Variant(
-            {"prototypes_": NUMBERS, "prototype_codes_": WHOLE, "neighbor_numbers_": WHOLE}, read_stored, classes=True
+            {"prototypes_": NUMBERS, "prototype_codes_": WHOLE, "neighbor_numbers_": WHOLE},
+            read_prototypes,
+            classes=True,
         ),
     },
     CLAIMS,

@@ -6,7 +6,6 @@ gamma (|a| |W| + |b|) + e |W|, and what the units say by that times their larges
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -81,17 +80,6 @@ class Network(Predictor):
             found.append(Pass(A, error, Z, off))
             A, error = self.activated(Z), _unit_error(off, self.unit)
         return found
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        if self.unit not in ("relu", "identity") or self.exponential or sum(W.size for W in self.weights) > _MOST_EXACT:
-            raise Refused("what its units say are not rational numbers, or too many")
-        values = [Fraction(value) for value in x.tolist()]
-        for k, (W, b) in enumerate(zip(self.weights, self.intercepts, strict=True)):
-            columns = zip(W.T.tolist(), b.tolist(), strict=True)
-            values = [sum((Fraction(w) * a for w, a in zip(column, values)), Fraction(c)) for column, c in columns]
-            if self.unit == "relu" and k < len(self.weights) - 1:
-                values = [max(value, Fraction(0)) for value in values]
-        return values
 
 
 @dataclass(frozen=True)

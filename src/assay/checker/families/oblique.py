@@ -1,7 +1,6 @@
-"""The checker's own oblique tree: rows near a border are routed in rational arithmetic."""
+"""The checker's own oblique tree: a row within rounding of a border on its way is left open."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,7 @@ import numpy as np
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import gamma
 from assay.checker.predictors import Predictor
-from assay.checker.record import Refused, Rejected
-
-_MOST_EXACT = 4096  # rows at one border that are decided in rational arithmetic
+from assay.checker.record import Rejected
 
 
 @dataclass(frozen=True)
@@ -29,43 +26,26 @@ class ObliqueTree(Predictor):
         return self.W.shape[1]
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        leaf, unsure = self._leaves(X)
         votes = np.zeros((len(X), len(self.classes)))
-        votes[np.arange(len(X)), self.value.argmax(axis=1)[self._leaves(X)]] = 1.0
-        return votes, np.zeros(len(self.classes))
+        votes[np.arange(len(X)), self.value.argmax(axis=1)[leaf]] = 1.0
+        return votes, np.repeat(unsure[:, None].astype(np.float64), votes.shape[1], axis=1)
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
-        return np.zeros((len(X), len(self.classes)))
+        return self.scores(X, np.zeros(0))[1]
 
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        at = 0
-        while self.child[at] >= 0:
-            at = int(self.child[at]) + self._is_above(at, x)
-        vote = int(self.value[at].argmax())
-        return [Fraction(k == vote) for k in range(len(self.classes))]
-
-    def _leaves(self, X: np.ndarray) -> np.ndarray:
-        at = np.zeros(len(X), dtype=np.int64)
+    def _leaves(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the leaf of each row, and whether rounding may send it to another one."""
+        at, unsure = np.zeros(len(X), dtype=np.int64), np.zeros(len(X), dtype=bool)
         for node in np.flatnonzero(self.child >= 0):
             here = np.flatnonzero(at == node)
-            if len(here):
-                at[here] = self.child[node] + self._sides(int(node), X[here])
-        return at
-
-    def _sides(self, node: int, X: np.ndarray) -> np.ndarray:
-        w, t = self.W[node], self.threshold[node]
-        z = X @ w
-        error = gamma(2 * len(w) + 8) * (np.abs(X) @ np.abs(w) + abs(t))
-        side = (z > t).astype(np.int64)
-        near = np.flatnonzero(np.abs(z - t) <= error)
-        if len(near) > _MOST_EXACT:
-            raise Refused(f"{len(near)} rows lie too close to one border to be decided")
-        for i in near:
-            side[i] = self._is_above(node, X[i])
-        return side
-
-    def _is_above(self, node: int, x: np.ndarray) -> bool:
-        terms = (Fraction(a) * Fraction(b) for a, b in zip(self.W[node].tolist(), x.tolist()) if a)
-        return sum(terms, Fraction(0)) > Fraction(float(self.threshold[node]))
+            w, t = self.W[node], self.threshold[node]
+            z = X[here] @ w
+            at[here] = self.child[node] + (z > t)
+            if np.count_nonzero(w) > 1:  # a single product has the same rounding everywhere
+                error = gamma(2 * len(w) + 8) * (np.abs(X[here]) @ np.abs(w) + abs(t))
+                unsure[here] |= np.abs(z - t) <= error
+        return at, unsure
 
 
 @dataclass(frozen=True)

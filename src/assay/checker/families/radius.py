@@ -1,20 +1,21 @@
-"""All stored rows within a radius: votes for their labels, or the mean of their targets; the rim in fractions."""
+"""All stored rows within a radius: votes for their labels, or the mean of their targets.
+
+A row is within the radius if its distance in double precision, terms added column by column, is at most the radius.
+"""
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
-from assay.checker.numerics import above, gamma
+from assay.checker.numerics import gamma
 from assay.checker.record import Refused, Rejected
-from assay.checker.rules.stored_rows import AskedRows
+from assay.checker.rules.stored_rows import AskedRows, power_of_gaps
 
 _METRICS = ("euclidean", "cityblock", "chebyshev")
 _ENTRIES = 4_000_000  # distances that are held at once
-_MOST_EXACT = 2**23  # differences that are taken in rational arithmetic for a block; more rows are left open
 _SMALLEST = 1e-130
 
 
@@ -30,8 +31,6 @@ class WithinRadius(AskedRows):
     classes: tuple[str, ...] | None
     outlier: int = -1  # the class of a row that nobody is near; -1: none
     kept: dict[str, Any] = field(default_factory=dict, compare=False)
-
-    open_votes = "inverse distances are irrational numbers, and nearly tied, or too many rows lie on the rim"
 
     def _predicted(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return votes or means (rows, K) and bounds of their errors; kept for the rules of one block."""
@@ -50,14 +49,9 @@ class WithinRadius(AskedRows):
         apart, close = cdist(X, self.X, _METRICS[self.metric]), gamma(4 * self.columns + 32)
         inside = apart <= self.radius * (1 - close)
         rim = (apart <= self.radius * (1 + close)) & ~inside
-        if self.radius == 0:
-            rim = apart == 0
-        opened = np.zeros(len(X), bool)
-        for number, (i, o) in enumerate(zip(*np.nonzero(rim))):
-            if number * self.columns > _MOST_EXACT:
-                opened[i] = True
-            else:
-                inside[i, o] = self._is_within(X[i], self.X[o])
+        query, row = np.nonzero(rim)
+        power = power_of_gaps(np.abs(X[query] - self.X[row]), self.metric)
+        inside[query, row] = (np.sqrt(power) if self.metric == 0 else power) <= self.radius
         weight = inside.astype(np.float64)
         loss = np.zeros(len(X))
         if self.weights:
@@ -67,35 +61,26 @@ class WithinRadius(AskedRows):
             touched = on_top.any(axis=1)
             weight[touched] = on_top[touched]
             loss = np.where(touched, 0.0, gamma(4 * self.columns + 64))
-        return self._votes(weight, loss, opened) if self.classes is not None else self._means(weight, loss, opened)
+        return self._votes(weight, loss) if self.classes is not None else self._means(weight, loss)
 
-    def _votes(self, weight: np.ndarray, loss: np.ndarray, opened: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _votes(self, weight: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         member = np.eye(len(self.classes or ()))[self.y]
         values = weight @ member  # whole numbers without rounding where weights are equal
         total = weight.sum(axis=1)
         alone = total == 0
         if self.outlier >= 0:
             values[alone, self.outlier] = 1.0
-        rounding = gamma(len(self.X) + 8) * (loss > 0) + loss
-        errors = np.where(opened, total + len(self.X), rounding * total)
+        rounding = gamma(2 * len(self.X) + 8) * (loss > 0) + loss
+        errors = np.where(alone & (self.outlier < 0), 1.0, rounding * total)  # an outlier without class is no vote
         return values, np.repeat(errors[:, None], values.shape[1], axis=1)
 
-    def _means(self, weight: np.ndarray, loss: np.ndarray, opened: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _means(self, weight: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         total = weight.sum(axis=1)
         if np.any(total == 0):
             raise Refused("a row has no stored row within the radius, so that nothing is predicted for it")
         values = weight @ self.y / total[:, None]
-        size, spread = np.abs(self.y).max(axis=0), np.ptp(self.y, axis=0)
-        asked = (weight > 0).sum(axis=1)
-        off = gamma(4 * int(asked.max()) + 16) + 4 * loss[:, None]
-        return values, off * size + np.where(opened[:, None], above(spread), 0.0)
-
-    def _is_within(self, x: np.ndarray, row: np.ndarray) -> bool:
-        gaps = [abs(Fraction(a) - Fraction(b)) for a, b in zip(x.tolist(), row.tolist())]
-        r = Fraction(self.radius)
-        if self.metric == 0:
-            return sum((gap * gap for gap in gaps), Fraction(0)) <= r * r
-        return (max(gaps) if self.metric == 2 else sum(gaps, Fraction(0))) <= r
+        off = gamma(8 * int((weight > 0).sum(axis=1).max()) + 32) + 8 * loss[:, None]
+        return values, off * np.abs(self.y).max(axis=0)
 
 
 def _read(X: np.ndarray, y: np.ndarray, numbers: np.ndarray, classes: tuple[str, ...] | None) -> WithinRadius:

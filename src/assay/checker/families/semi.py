@@ -21,8 +21,8 @@ from scipy.special import expit
 from assay.checker.bounds.tails import binomial_at_most, ln
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import above, gamma
-from assay.checker.predictors import Predictor, margins
-from assay.checker.record import Refused, Rejected, exact_decimal
+from assay.checker.predictors import Predictor, decided
+from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.checker.rules.copies import check_drawn, keys_of, repeated
 from assay.checker.rules.graphs import FixedPoint, read_graph
@@ -46,6 +46,7 @@ class Vouched(Predictor):
         self.seed, self.labelled, self.kept = (int(value) for value in split)
         self.classes, self.width, self.compared = student.classes, student.width, student.compared
         self.degree, self.reads_gaps = student.degree, student.reads_gaps
+        self.first_of_equals = student.first_of_equals
 
     @property
     def columns(self) -> int:
@@ -60,9 +61,6 @@ class Vouched(Predictor):
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return self.student.row_errors(X)
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        return self.student.exact_scores(x)
 
     def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
         return self.student.own_growth(descriptor, points)
@@ -85,16 +83,6 @@ def read_vouched(members: list[Any], split: np.ndarray, unlabelled: np.ndarray, 
     if split.shape != (3,) or not 0 <= split[0] < 2**31 or not 0 <= split[2] <= split[1] < 2**40:
         raise Rejected("split_ must be a seed, the number of labelled rows, and how many of them are kept")
     return Vouched(members[0], members[1], split, unlabelled)
-
-
-def decided(model: Predictor, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the class of each row, and whether the checker is sure of it."""
-    scores, _ = model.scores(X, np.abs(X).max(axis=0))
-    if not np.isfinite(scores).all():
-        raise Refused("a score overflows: rows and coefficients are too large to be multiplied")
-    guess = (scores[:, 0] > 0).astype(np.int64) if model.binary else scores.argmax(axis=1)
-    margin, error = margins(model, scores, model.row_errors(X), guess)
-    return guess, margin > error
 
 
 class VouchedRisk(Rule):

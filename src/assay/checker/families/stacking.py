@@ -7,7 +7,6 @@ predictions.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -51,15 +50,15 @@ class Stacked(Combined):
         return self.final
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, errors = self._at(X, by_row=False)
+        values, errors = self._at(X)
         return values, by_block(values, errors, self.classes)
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
-        return self._at(X, by_row=True)[1]
+        return self._at(X)[1]
 
-    def _at(self, X: np.ndarray, by_row: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _at(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         W, b = self.linear.W, self.linear.b
-        said = [one.values(X, by_row=by_row) for one in self.readings]
+        said = [one.values(X) for one in self.readings]
         said += [(X, np.zeros_like(X))] if self.passes else []
         skip = [self.skipped(values.shape[1], at) for at, (values, _) in enumerate(said)]
         Z = np.column_stack([values[:, k:] for k, (values, _) in zip(skip, said)])
@@ -72,13 +71,6 @@ class Stacked(Combined):
     def skipped(self, outputs: int, at: int) -> int:
         """Return how many outputs of a member are left out: of two probabilities the first."""
         return int(at < len(self.readings) and outputs == 2 and len(self.classes or ()) == 2)
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        said = [one.exact(x) for one in self.readings]
-        row = [value for values in said for value in values[self.skipped(len(values), 0) :]]
-        row += [Fraction(value) for value in x.tolist()] if self.passes else []
-        pairs = zip(self.linear.W.tolist(), self.linear.b.tolist())
-        return [sum((Fraction(w) * z for w, z in zip(weights, row)), Fraction(b)) for weights, b in pairs]
 
 
 def read_stack(

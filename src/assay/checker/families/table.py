@@ -2,13 +2,16 @@
 
 Parameters: `target` (name, kind, levels of the column that is predicted) and `encoding`, a list with a record for
 each column that is read: `name`, `kind`, `levels` if it is nominal or ordered, perhaps `written` (how its cells are
-spelled, which concerns who reads the table), and either `kept`; or, of numbers, `fill`, `scaling` (mean, scale) and
-`gap` (mean, scale, or null); or, of levels, `slots` (each level's, then a missing value's; -1: none) and `shared`;
-or, of dates, `parts`, each with the name of the `part` and the fields of a number; or, of text, `words`. One member:
-the model. Raw rows are doubles: numbers, positions of levels, seconds since the beginning of 1970, NaN where no value
-is; and for each word 1 or 0. Encoded rows have, from left to right, the kept columns, ((x or fill) - mean) / scale of
-each number (of fill, where this exceeds 1e150; 0, where it is below 1e-150), ([x is missing] - mean) / scale of each
-number with a gap record, a column of zeros and ones for each slot of each nominal column, and the words.
+spelled: `checker.reader`), and either `kept`; or, of numbers, `fill`, `scaling` (mean, scale) and
+`gap` (mean, scale, or null); or, of levels, `slots` (each level's, then that of a level which is not in the list, then
+a missing value's; -1: none) and `shared`; or, of dates, `parts`, each with the name of the `part` and the fields of a
+number; or, of text, `words`. One member: the model. Raw rows are doubles: numbers, positions of levels (the length of
+the list for one that is not in it), seconds since the beginning of 1970, NaN where no value is; and for each word 1 or
+0. Encoded rows have, from left to right, the kept columns (levels that are not in the list as missing), ((x or fill) -
+mean) / scale of each number (of fill, where this exceeds 1e150; 0, where it is below 1e-150), ([x is missing] - mean) /
+scale of each number with a gap record, a column of zeros and ones for each slot of each nominal column, and the words.
+
+The encoding is empty if the model consists of models of tables (`folded`): then the raw rows are theirs, side by side.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +52,9 @@ class TableModel(Predictor):
         if set(parameters) - {"memory"} != {"encoding", "target"}:
             raise Rejected("the parameters of a table model are its encoding, its target and what it remembers")
         self.inner, self.classes = inner, inner.classes
+        self.target, self.records = parameters["target"], parameters["encoding"]
         self.kept: list[int] = []
+        self.kept_levels: list[float] = []
         self.numbers: list[Scaled] = []
         self.gaps: list[Scaled] = []
         self.nominal: list[Slots] = []
@@ -57,32 +62,31 @@ class TableModel(Predictor):
         self.words: list[int] = []
         _check_column(parameters["target"], {"name", "kind", "levels", "written"})
         listed = parameters["encoding"]
-        if not isinstance(listed, list) or not listed:
-            raise Rejected("an encoding is a list of columns")
+        if not isinstance(listed, list) or bool(listed) == bool(self.tables):
+            raise Rejected("an encoding is a list of columns, and empty if the members read tables by themselves")
         for record in listed:
             _check_column(record, _FIELDS)
         self.raw_columns = sum(_words(record["words"]) if "words" in record else 1 for record in listed)
-        self.raw_names = [
-            name
-            for one in listed
-            for name in ([(one["name"], word) for word in one["words"]] if "words" in one else [one["name"]])
-        ]
-        self.forms = {one["name"]: (one["kind"], one.get("levels", [])) for one in listed}
         place = 0
         for record in listed:
             place = self._read(place, record)
         if len({record["name"] for record in listed}) != len(listed):
             raise Rejected("two columns of the encoding have one name")
         if "memory" in parameters:
-            _check_memory(parameters["memory"], len(listed))
+            inside = {record["name"]: record for one in reversed(self.tables) for record in one.records}
+            _check_memory(parameters["memory"], listed or list(inside.values()), len(self.tables))
         left = len(self.kept) + len(self.numbers) + len(self.gaps)
-        if left + sum(part.width for part in self.nominal) + len(self.words) != inner.columns:
+        if listed and left + sum(part.width for part in self.nominal) + len(self.words) != inner.columns:
             raise Rejected("the encoding makes another number of columns than the model reads")
-        inner.check_encoding(self)
+
+    @property
+    def tables(self) -> list["TableModel"]:
+        """The models of tables that the model consists of; none if it has an encoding of its own."""
+        return [member.table for member in getattr(self.inner, "table_members", ())]
 
     @property
     def columns(self) -> int:
-        return self.raw_columns
+        return self.raw_columns or self.inner.columns
 
     def _read(self, place: int, record: Mapping[str, Any]) -> int:
         """Take the record of the column that begins at a place of the raw rows; return where the next begins."""
@@ -95,14 +99,15 @@ class TableModel(Predictor):
         elif rest == {"parts"} and kind == "date":
             self._read_date(place, record["parts"])
         elif kind in _LEVELS or kind == "numeric" or (kind == "date" and rest == {"kept"}):
-            self._read_number(place, {name: record[name] for name in rest}, kind)
+            self._read_number(place, {name: record[name] for name in rest}, kind, len(record.get("levels", ())))
         else:
             raise Rejected("a column of the encoding has other fields than it may have")
         return place + 1
 
-    def _read_number(self, place: int, fields: Mapping[str, Any], kind: str) -> None:
+    def _read_number(self, place: int, fields: Mapping[str, Any], kind: str, levels: int = 0) -> None:
         if set(fields) == {"kept"} and fields["kept"] is True:
             self.kept.append(place)
+            self.kept_levels.append(float(levels) if kind == "nominal" else np.inf)
         elif set(fields) == {"fill", "scaling", "gap"} and kind != "nominal":
             self.numbers.append(_scaled(place, fields["scaling"], signed(fields["fill"], "fill")))
             if fields["gap"] is not None:
@@ -123,10 +128,13 @@ class TableModel(Predictor):
 
     def encode(self, raw: np.ndarray) -> np.ndarray:
         """Return the encoded rows of raw rows."""
+        if not self.records:
+            return raw
         if self.dates:
             raw = np.column_stack([raw, *(date_part(raw[:, place], name) for place, name in self.dates)])
         missing = np.isnan(raw)
-        parts = [raw[:, self.kept]]
+        kept = raw[:, self.kept]
+        parts = [np.where(kept >= np.array(self.kept_levels), np.nan, kept)]
         for one in self.numbers:
             filled = np.where(missing[:, one.column], one.fill, raw[:, one.column])
             parts.append(_in_range((filled - one.mean) / one.scale, (one.fill - one.mean) / one.scale)[:, None])
@@ -182,13 +190,6 @@ def date_part(moments: np.ndarray, name: str) -> np.ndarray:
     return np.where(missing, np.nan, found)
 
 
-def find_words(texts: Sequence[str], words: Sequence[str]) -> np.ndarray:
-    """Return (texts, words): 1 where a text has the word, a longest run of letters and digits in any case, else 0."""
-    split = ["".join(sign if sign.isalnum() else " " for sign in text.casefold()).split() for text in texts]
-    found = [[float(word in one) for word in words] for one in map(set, split)]
-    return np.array(found).reshape(len(texts), len(words))
-
-
 def _words(words: Any) -> int:
     """Return how many words are looked for, after checking that they are different words."""
     if not isinstance(words, list) or len(words) > _MOST_WORDS or not all(isinstance(word, str) for word in words):
@@ -198,28 +199,51 @@ def _words(words: Any) -> int:
     return len(words)
 
 
-def _check_memory(memory: Any, columns: int) -> None:
+def _check_memory(memory: Any, listed: Sequence[Mapping[str, Any]], folds: int) -> None:
     """Check the form of what a model remembers of its rows; no claim reads it, and `assay verify` computes it again."""
-    if not isinstance(memory, Mapping) or set(memory) != {"rows", "compared", "sizes", "columns"}:
+    if not isinstance(memory, Mapping) or set(memory) - {"folds"} != {"rows", "compared", "sizes", "columns"}:
         raise Rejected("what a table model remembers are sizes of predictions and its columns")
     sizes = memory["sizes"]
     if not _whole([memory["rows"], memory["compared"]], 1) or not isinstance(sizes, list):
         raise Rejected("rows and compared models are whole numbers, and sizes of predictions a list")
-    found = [signed(size, "size") for size in sizes]
-    if len(sizes) > memory["rows"] or min(found, default=0) < 0 or any(a > b for a, b in pairwise(found)):
-        raise Rejected("sizes of predictions are in increasing order, and at most one for each row")
-    if not isinstance(memory["columns"], list) or len(memory["columns"]) != columns:
+    _check_sizes(sizes, memory["rows"])
+    if "folds" in memory:
+        _check_folds(memory["folds"], memory["rows"], folds)
+    if not isinstance(memory["columns"], list) or len(memory["columns"]) != len(listed):
         raise Rejected("a table model remembers each column that it reads")
-    for one in memory["columns"]:
+    for one, column in zip(memory["columns"], listed, strict=True):
         if not isinstance(one, Mapping) or not {"missing"} <= set(one) <= {"missing", "counts", "edges", "rows"}:
             raise Rejected("of a column are remembered its gaps, counts and edges")
         counts, edges = one.get("counts", []), one.get("edges", [])
         if not isinstance(counts, list) or not isinstance(edges, list) or not _whole([*counts, one["missing"]], 0):
             raise Rejected("gaps and counts of a column are whole numbers")
-        if edges and (len(counts) != len(edges) or not _whole([one.get("rows")], 1)):
-            raise Rejected("a column of numbers has a count for each edge")
+        wanted = len(column["levels"]) if column["kind"] in _LEVELS else len(edges)
+        wanted += column["kind"] == "nominal"  # a level that is not in the list is a value of its own
+        if len(counts) != wanted or (edges and column["kind"] in _LEVELS) or not _whole([one.get("rows", 1)], 1):
+            raise Rejected("a column has a count for each level, and one of numbers for each edge")
+        if bool(edges) != ("rows" in one) or ("counts" in one and not counts):
+            raise Rejected("rows and counts are remembered of columns that have edges or levels")
         for edge in edges:
             signed(edge, "edge")
+
+
+def _check_sizes(sizes: list[Any], rows: int) -> None:
+    found = [signed(size, "size") for size in sizes]
+    if len(sizes) > rows or min(found, default=0) < 0 or any(a > b for a, b in pairwise(found)):
+        raise Rejected("sizes of predictions are in increasing order, and at most one for each row")
+
+
+def _check_folds(record: Any, rows: int, folds: int) -> None:
+    """Check the form of the sizes that models of folds remember of each fold."""
+    if not isinstance(record, Mapping) or set(record) != {"seed", "rows", "sizes"} or not _whole([record["seed"]], 0):
+        raise Rejected("of folds are remembered their seed, their numbers of rows, and sizes of predictions")
+    counts, sizes = record["rows"], record["sizes"]
+    if not all(isinstance(one, list) and len(one) == folds for one in (counts, sizes)) or not folds:
+        raise Rejected("numbers of rows and sizes are remembered of each fold")
+    if not _whole(counts, 1) or sum(counts) != rows or not all(isinstance(one, list) and one for one in sizes):
+        raise Rejected("the rows of the folds are all rows, and each fold has sizes")
+    for one, count in zip(sizes, counts, strict=True):
+        _check_sizes(one, count)
 
 
 def _whole(values: Sequence[Any], least: int) -> bool:
@@ -252,8 +276,8 @@ def _scaled(place: int, scaling: Any, fill: float) -> Scaled:
 
 def _slots(place: int, slots: Any, levels: int) -> Slots:
     sound = isinstance(slots, list) and all(type(slot) is int and -1 <= slot < _MOST_SLOTS for slot in slots)
-    if not sound or len(slots) != levels + 1 or set(slots) - {-1} != set(range(max(slots) + 1)):
-        raise Rejected("slots are numbered from 0, one for each level and one for a missing value")
+    if not sound or len(slots) != levels + 2 or set(slots) - {-1} != set(range(max(slots) + 1)):
+        raise Rejected("slots are numbered from 0, for each level, for a level not in the list and a missing value")
     return Slots(place, np.array(slots), max(slots) + 1)
 
 

@@ -64,10 +64,10 @@ class Voted(Predictor):
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         votes, unsure = self._count(X)
-        return votes, np.full(len(self.classes), float(unsure.max(initial=0.0)))
+        return votes, np.repeat(unsure[:, None] / 2, len(self.classes), axis=1)  # a lead moves by one vote, not by two
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
-        return np.repeat(self._count(X)[1][:, None], len(self.classes), axis=1)
+        return self.scores(X, np.zeros(0))[1]
 
     def _count(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the votes (rows, K) that rounding leaves certain, and how many others there are for each row."""
@@ -79,17 +79,6 @@ class Voted(Predictor):
                 votes[:, k] += (sure & (winner == k)) @ weight
             unsure += ~sure @ weight
         return votes, unsure
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        """Return the votes of one row; only members that rounding leaves open are asked in rational arithmetic."""
-        votes, row = [Fraction(0)] * len(self.classes), _with(x[None], self.constant)
-        for W, weight in self.members(max(1, _NUMBERS // (len(self.classes) * (self.columns + 1)))):
-            winner, sure = _decided(row, W)
-            for j, (k, certain) in enumerate(zip(winner[0].tolist(), sure[0].tolist())):
-                k = k if certain else _exact_winner(row[0], W[j])
-                if k >= 0:
-                    votes[k] += Fraction(float(weight[j]))
-        return votes
 
 
 def _with(X: np.ndarray, constant: float) -> np.ndarray:

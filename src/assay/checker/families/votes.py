@@ -29,7 +29,6 @@ from assay.checker.rules.members import (
     Combined,
     Reading,
     are_positions,
-    fractions,
     readings,
 )
 from assay.claims.definitions import HOLDOUT, Definition, percent, up
@@ -66,11 +65,6 @@ class Vote(Combined):
         exact = whole and self.total < 2**40 and self.needed * 2**10 == math.floor(self.needed * 2**10)
         return 0.0 if exact else gamma(2 * len(self.weights) + 8)
 
-    def _exactly(self, said: list[list[Fraction]]) -> list[Fraction]:
-        weights = fractions(self.weights)
-        values = [sum((w * share for w, share in zip(weights, of)), Fraction(0)) for of in zip(*said)]
-        return values if self.needed < 0 else [*values, Fraction(self.needed) * sum(weights)]
-
     def leads(self, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return the leading class of each row, its share of the weight, by how much it leads, and a bound of the
         error of both."""
@@ -94,10 +88,6 @@ class Mean(Combined):
         size = sum(w * np.abs(one) for w, (one, _) in zip(shares, said))
         slack = sum(w * error for w, (_, error) in zip(shares, said))
         return values, above(slack, len(said) + 4) + gamma(4 * len(said) + 8) * size
-
-    def _exactly(self, said: list[list[Fraction]]) -> list[Fraction]:
-        weights = fractions(self.weights)
-        return [sum((w * f for w, f in zip(weights, of)), Fraction(0)) / sum(weights) for of in zip(*said)]
 
 
 def _check_weights(weights: np.ndarray, members: list[Predictor]) -> None:
@@ -152,7 +142,7 @@ class SimplexGap(Rule):
         if not len(at):
             return
         X = view.X[at]
-        said = [one.values(X, by_row=True) for one in self.model.readings]
+        said = [one.values(X) for one in self.model.readings]
         values = np.stack([one for one, _ in said], axis=1)  # (rows, members, outputs)
         errors = np.stack([error for _, error in said], axis=1)
         if np.any(errors >= 0.5):
@@ -171,13 +161,11 @@ class SimplexGap(Rule):
         return above(max(gap, 0.0) + 2 * error + gamma(4 * len(slope) + 8) * float(np.abs(slope).max()), 8)
 
 
-class SelectiveRisk(Rule):
-    """P41: the share of errors among the new rows that the vote decides, for all thresholds of the share at once.
+class SelectiveAtShare(Rule):
+    """P41/2: the share of errors among the new rows that the vote decides, its threshold fixed in advance.
 
-    Let a row be decided if the share of its leading class is above t. For t = g/64, fixed in advance, the errors
-    among the N decided hold-out rows are binomial given which rows these are: "grid", a Clopper-Pearson limit at
-    delta / 128. For other t in (g/64, (g+1)/64): P[wrong and decided] is at most its limit at g/64, and P[decided]
-    at least its limit at (g+1)/64, each at delta / 256: "between".
+    A row is decided if the share of its leading class is above t. The errors among the decided hold-out rows are
+    binomial given which rows these are.
     """
 
     set = "holdout"
@@ -187,11 +175,7 @@ class SelectiveRisk(Rule):
             raise Rejected("it is about a vote that may reject rows")
         self.check_rows()
         self.delta = exact_decimal(self.claim.delta, "delta")
-        self.threshold = self.model.needed
-        on_grid = self.threshold * GRID == math.floor(self.threshold * GRID)
-        self.form = self.choice("form", ["grid" if on_grid else "between"])
-        self.low = math.floor(self.threshold * GRID) / GRID
-        self.high = self.low if on_grid else self.low + 1 / GRID
+        self.low = self.high = self.model.needed
         self.stated = self.count("wrong"), self.count("decided", 1)
         self.wrong = self.decided = 0
 
@@ -206,15 +190,35 @@ class SelectiveRisk(Rule):
         wrong, decided = self.stated
         if wrong < self.wrong or decided > self.decided or wrong > self.rows:
             raise Rejected(f"recounted {self.wrong} wrong rows and {self.decided} decided ones")
+        return self.claim.value if self.claim.value >= 1 else self.limit(*self.stated)
+
+    def limit(self, wrong: int, decided: int) -> float:
+        """Return the value, if it is a Clopper-Pearson limit of the errors among the decided rows."""
         value = Fraction(self.claim.value)
-        if value >= 1:
-            return self.claim.value
+        if not (wrong <= decided and value > 0 and binomial_at_most(wrong, decided, value).high <= ln(self.delta)):
+            raise Rejected(f"the limit for {wrong} errors in {decided} decided rows lies above {float(value):.10g}")
+        return self.claim.value
+
+
+class SelectiveRisk(SelectiveAtShare):
+    """P41/1: the same for all thresholds of the share at once.
+
+    For t = g/64, fixed in advance, a Clopper-Pearson limit at delta / 128: "grid". For other t in (g/64, (g+1)/64):
+    P[wrong and decided] is at most its limit at g/64, and P[decided] at least its limit at (g+1)/64, each at
+    delta / 256: "between".
+    """
+
+    def prepare(self) -> None:
+        super().prepare()
+        at = self.low * GRID
+        self.form = self.choice("form", ["grid" if at == math.floor(at) else "between"])
+        self.low, self.high = math.floor(at) / GRID, math.ceil(at) / GRID
+        self.delta /= 2 * GRID if self.form == "grid" else 4 * GRID
+
+    def limit(self, wrong: int, decided: int) -> float:
         if self.form == "grid":
-            share = ln(self.delta / (2 * GRID))
-            if not (wrong <= decided and value > 0 and binomial_at_most(wrong, decided, value).high <= share):
-                raise Rejected(f"the limit for {wrong} errors in {decided} decided rows lies above {float(value):.10g}")
-            return self.claim.value
-        joint, coverage, share = self.number("joint"), self.number("coverage"), ln(self.delta / (4 * GRID))
+            return super().limit(wrong, decided)
+        joint, coverage, share = self.number("joint"), self.number("coverage"), ln(self.delta)
         sound = joint >= 1 or binomial_at_most(wrong, self.rows, Fraction(joint)).high <= share
         if not (sound and 0 < coverage < 1 and binomial_at_least(decided, self.rows, Fraction(coverage)).high <= share):
             raise Rejected("the limits of the wrong and of the decided rows are too narrow")
@@ -236,9 +240,18 @@ def _selective(value: float, direction: str, params: Mapping[str, Any]) -> str:
     )
 
 
+def _at_share(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"Of the new rows that it does not reject, at most {percent(value)} are wrong ({params['wrong']} of "
+        f"{params['decided']} decided hold-out rows, of {params['rows']}); the share that it asks for was fixed before "
+        "these rows were looked at."
+    )
+
+
 CLAIMS = {
     "D41/1": Definition("weights.simplex", SimplexGap, _gap),
     "P41/1": Definition("selective.risk", SelectiveRisk, _selective, HOLDOUT, quantity="selective error rate"),
+    "P41/2": Definition("selective.fixed", SelectiveAtShare, _at_share, HOLDOUT, quantity="selective error rate"),
 }
 
 

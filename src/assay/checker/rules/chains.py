@@ -6,6 +6,7 @@ upper vector, scaled by the same numbers. Rounding multiplies either by at most 
 off and put on.
 """
 
+import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from assay.checker.bounds.betting import Bets
 from assay.checker.bounds.holdout import Betting
+from assay.checker.draws import digests_of
 from assay.checker.numerics import U, above, gamma
 from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected, exact_decimal, signed
@@ -318,6 +321,7 @@ class SequenceBetting(Betting, ChainRule):
         if self.count("sequences") != len(self.lengths):
             raise Rejected(f"sequences is {self.params['sequences']}, listed are {len(self.lengths)}")
         self.delta = exact_decimal(self.claim.delta, "delta")
+        self.bets, self.digests = Bets(), list[bytes]()
 
     @property
     def rows(self) -> int:
@@ -325,11 +329,18 @@ class SequenceBetting(Betting, ChainRule):
 
     def block(self, view: View) -> None:
         ChainRule.block(self, view)
+        self.digests += digests_of(view)
+
+    def _sequence_digests(self) -> list[bytes]:
+        ends = np.cumsum(self.lengths).tolist()
+        parts = (self.digests[end - length : end] for end, length in zip(ends, self.lengths.tolist()))
+        return [hashlib.sha256(b"".join(part)).digest() for part in parts]
 
     def measure(self) -> float:
         if self.count("repeated") != (found := repeated(sequence_keys(self.sequences()), np.empty(0, np.uint64))):
             raise Rejected(f"repeated is {self.params['repeated']}, recounted {found}")
         least = np.array([self.model.log_likelihood(X)[0] / len(X) for X in self.sequences()])
         loss = -least - self.low + 8 * U * (np.abs(least) + abs(self.low))
-        self.parts = [np.minimum(np.clip(loss, 0.0, self.clip) / self.clip * (1 + 4 * U), 1.0)]
+        losses = np.minimum(np.clip(loss, 0.0, self.clip) / self.clip * (1 + 4 * U), 1.0)
+        self.bets.add(losses, self._sequence_digests())
         return super().measure()

@@ -5,12 +5,11 @@ outputs are compared with each other instead of voting in pairs, or stand for co
 """
 
 import math
-from fractions import Fraction
 
 import numpy as np
 
 from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma
-from assay.checker.record import Refused, Rejected, number
+from assay.checker.record import Rejected, number
 from assay.checker.rule import Rule, View
 from assay.checker.rules.kernels import KernelMachine, read_kernel_machine
 
@@ -26,9 +25,6 @@ class Expansion(KernelMachine):
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return self.pair_scores(X)[1]
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        raise Refused("kernel values are not rational numbers, so a score that is too close to others stays open")
 
     def with_coef(self, coef: np.ndarray) -> "Expansion":
         """Return other sums over the same vectors, without offsets."""

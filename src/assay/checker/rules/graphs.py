@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -41,22 +40,8 @@ class Spread(StoredRows):
             open_rows = (edge | (total > 0)) & (total < _SMALL)
             shares = np.divide(values, total, out=np.zeros_like(values), where=total > 0)
             return shares, above(np.where(total > 0, 2 * self.lost(), 0.0) + 2.0 * open_rows, 8) * np.ones_like(values)
-        row, sure = self.nearest(X)
-        values = self.shares[row].sum(axis=1)
-        errors = gamma(2 * self.k + len(self.classes or ()) + 8) * self.k + np.where(sure, 0.0, 2.0 * self.k)
-        return values, np.repeat(errors[:, None], values.shape[1], axis=1)
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        if not self.k:
-            return super().exact_scores(x)
-        row, sure = self.nearest(x[None])
-        if not sure[0]:
-            raise Refused("the nearest rows are not certain")
-        totals = [Fraction(0)] * self.F.shape[1]
-        for values in ([Fraction(value) for value in self.F[at].tolist()] for at in row[0]):
-            total = sum(values, Fraction(0))
-            totals = [so_far + value / total for so_far, value in zip(totals, values)] if total else totals
-        return totals
+        values = self.shares[self.nearest(X)].sum(axis=1)
+        return values, np.full(values.shape, gamma(2 * self.k + len(self.classes or ()) + 8) * self.k)
 
     def _parts(self, X: np.ndarray) -> list[np.ndarray]:
         step = max(1, _CELLS // len(self.X))
@@ -137,9 +122,7 @@ class FixedPoint(Rule):
 
     def _near(self, F: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the means of F over neighbours, or S F, and a bound of their error."""
-        row, sure = self.model.nearest(self.model.X, own=0)
-        if not sure.all():
-            raise Refused("rows are at nearly the same distance, so that the graph is not certain")
+        row = self.model.nearest(self.model.X, own=0)
         n, k = row.shape
         near = csr_array((np.ones(n * k), row.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
         W = near.maximum(near.T)

@@ -6,7 +6,6 @@ and with it every score.
 
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -160,13 +159,6 @@ class KernelMachine(Predictor):
         open_rows = _open(scores, errors).any(axis=1)
         count = len(self.classes or ())
         return np.where(open_rows, float(count), 0.25)[:, None] * np.ones(count)
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        scores, errors = self.pair_scores(x[None, :])
-        if _open(scores, errors).any():
-            raise Refused("a score of a kernel machine is too close to zero to be decided")
-        values = scores[0] if self.binary else self._votes(scores)[0]
-        return [Fraction(value) for value in values.tolist()]
 
 
 def _open(scores: np.ndarray, errors: np.ndarray) -> np.ndarray:

@@ -18,14 +18,13 @@ A member is read through a link, a number that the model stores for each member:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
 from assay.checker.numerics import U, above
-from assay.checker.predictors import Predictor, margins
+from assay.checker.predictors import Predictor, decided
 from assay.checker.record import Refused, Rejected
 
 UNKNOWN = -1
@@ -41,7 +40,7 @@ class Reading:
     link: int
     classes: int
 
-    def values(self, X: np.ndarray, *, by_row: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def values(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what it says (rows, outputs), and a bound of its error for each row and output."""
         if self.link == UNKNOWN:
             raise Refused("it is not known what a member says")
@@ -49,10 +48,10 @@ class Reading:
             shares = self.member.value[self.member.ends(X)[:, 0]]  # type: ignore[attr-defined]
             shares = shares[:, 1:] - shares[:, :1] if self.link == SCORE else shares
             return shares, U * np.abs(shares) if self.link == SCORE else np.zeros_like(shares)
-        scores, errors = self.member.scores(X, np.abs(X).max(axis=0, initial=0.0))
-        errors = np.broadcast_to(self.member.row_errors(X) if by_row else errors, scores.shape)
+        scores, _ = self.member.scores(X, np.abs(X).max(axis=0, initial=0.0))
+        errors = np.broadcast_to(self.member.row_errors(X), scores.shape)
         if self.link == VOTE:
-            return self._vote(scores, errors)
+            return self._vote(X, scores, errors)
         if self.link == LOGISTIC:
             return _logistic(scores, errors)
         if self.link == COUNTS:
@@ -74,46 +73,11 @@ class Reading:
         """Whether the shares of a single tree's leaves are read; its own scores are votes."""
         return self.link == LEAVES or (self.link == SCORE and getattr(self.member, "kind", "") == "classifier")
 
-    def _vote(self, scores: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        guess = (scores[:, 0] > 0).astype(np.int64) if self.member.binary else scores.argmax(axis=1)
-        margin, error = margins(self.member, scores, errors, guess)
-        sure = margin > error
+    def _vote(self, X: np.ndarray, scores: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        guess, sure = decided(self.member, X, (scores, errors))
         votes = np.zeros((len(scores), max(self.classes, scores.shape[1])))
         votes[np.flatnonzero(sure), guess[sure]] = 1.0
         return votes[:, : self.classes], np.repeat((~sure)[:, None].astype(float), self.classes, axis=1)
-
-    def exact(self, x: np.ndarray) -> list[Fraction]:
-        """Return what it says of one row in rational arithmetic."""
-        if self._of_leaves:
-            shares = [
-                Fraction(value) for value in Reading(self.member, LEAVES, self.classes).values(x[None])[0][0].tolist()
-            ]
-            return [shares[1] - shares[0]] if self.link == SCORE else shares
-        if self.link == VOTE:
-            votes, unsure = self.values(x[None])
-            if not unsure.any():
-                return [Fraction(vote) for vote in votes[0].tolist()]
-            return self._exact_vote(x)
-        if self.link in (LOGISTIC, BOOSTED):
-            raise Refused("logistic probabilities are not rational numbers")
-        scores = self.member.exact_scores(x)
-        if self.link in (COUNTS, BALANCE):
-            if min(scores) < 0:
-                raise Refused("a member has negative scores")
-            shares = [value / max(sum(scores), Fraction(1, 10**300)) for value in scores]
-            return shares if self.link == COUNTS else [2 * (shares[1] - shares[0])]
-        if self.link == SHARES and len(scores) == 1:
-            return [1 - scores[0], scores[0]]
-        return [scores[1] - scores[0]] if self.link == SCORE and len(scores) == 2 else scores
-
-    def _exact_vote(self, x: np.ndarray) -> list[Fraction]:
-        """Return the vote; which way a tied member votes is a matter of its code, so that the row is left open."""
-        scores = self.member.exact_scores(x)
-        scores = [-scores[0], scores[0]] if self.member.binary else scores
-        best = max(scores)
-        if scores.count(best) != 1:
-            raise Refused("a member's scores are tied")
-        return [Fraction(int(score == best)) for score in scores]
 
 
 def _logistic(scores: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -166,8 +130,7 @@ def are_positions(array: np.ndarray, model: Any) -> bool:
 
 
 class Combined(Predictor):
-    """A model whose scores are made of what its members say; `combine` is the formula, the same for floats and
-    rational numbers."""
+    """A model whose scores are made of what its members say; `_combined` is the formula."""
 
     readings: tuple[Reading, ...]
 
@@ -188,16 +151,10 @@ class Combined(Predictor):
         return values, by_block(values, errors, self.classes)
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
-        return self._combined([one.values(X, by_row=True) for one in self.readings])[1]
+        return self._combined([one.values(X) for one in self.readings])[1]
 
     def _combined(self, said: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
         """Return scores (rows, K) and a bound of their error for each row."""
-        raise NotImplementedError
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        return self._exactly([one.exact(x) for one in self.readings])
-
-    def _exactly(self, said: list[list[Fraction]]) -> list[Fraction]:
         raise NotImplementedError
 
 
@@ -205,7 +162,3 @@ def by_block(values: np.ndarray, errors: np.ndarray, classes: Any) -> np.ndarray
     """Return error bounds for a block: of several scores of classes those of each row, since a vote that is open in one
     row says nothing of the others; else the largest of each output."""
     return errors if classes is not None and values.shape[1] > 1 else errors.max(axis=0, initial=0.0)
-
-
-def fractions(values: Any) -> list[Fraction]:
-    return [Fraction(value) for value in np.asarray(values).ravel().tolist()]

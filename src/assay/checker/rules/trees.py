@@ -7,7 +7,6 @@ Comparisons are exact.
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -176,25 +175,6 @@ class Trees(Predictor):
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return np.full((len(X), 1), self._error())
 
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        at = self.leaves(x[None])[0]
-        K = len(self.classes or (0,))
-        if self.kind == "classifier":
-            votes = [int(self.value[at[0]].argmax())]
-            return [Fraction(votes.count(k)) for k in range(K)]
-        if self.kind == "weighted-vote":
-            won = self.value[at].argmax(axis=1).tolist()
-            return [
-                sum((Fraction(a) for a, k in zip(self.extra.tolist(), won) if k == c), Fraction(0)) for c in range(K)
-            ]
-        if self.kind == "median":
-            return [Fraction(float(self._medians(self.value[at, 0][None])[0, 0]))]
-        if self.kind.startswith("sum"):
-            step = len(self.extra)
-            leaf = self.value[at, 0].tolist()
-            return [sum(map(Fraction, leaf[k::step]), Fraction(float(self.extra[k]))) for k in range(step)]
-        return [sum(map(Fraction, column), Fraction(0)) / len(self.root) for column in zip(*self.value[at].tolist())]
-
     def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
         return ln_tree_growth(descriptor, points, self) if descriptor.get("class") in KINDS else None
 
@@ -205,14 +185,15 @@ class Trees(Predictor):
 @dataclass(frozen=True)
 class Committees(Trees):
     """One vote of each committee of trees: the class whose values, summed over its trees, are largest, the first of
-    equals."""
+    equals; between tied committees `predict` asks the mean shares, so that such a row is open."""
 
     @property
     def members(self) -> int:
         return int(self.extra.max()) + 1
 
     def votes(self, at: np.ndarray) -> np.ndarray:
-        """Return (rows, members, classes): 1 for the class that a committee votes for, from leaves (rows, trees)."""
+        """Return (rows, members, classes): 1 for the class that a committee votes for, from leaves (rows, trees); a
+        committee whose sums are within rounding of each other votes for nobody."""
         rows = np.arange(len(at))
         found = np.zeros((len(at), self.members, len(self.classes or ())))
         for g in range(self.members):
@@ -225,10 +206,8 @@ class Committees(Trees):
             lead = total[rows, first] - rest.max(axis=1)
             slack = 2 * gamma(2 * len(trees) + 8) * np.abs(value).sum(axis=1).max(axis=1)
             whole = np.all(value == np.round(value), axis=(1, 2))  # sums of integers are exact
-            for i in np.flatnonzero((lead <= slack) & ~whole):
-                sums = [sum(map(Fraction, column), Fraction(0)) for column in value[i].T.tolist()]
-                first[i] = sums.index(max(sums))
-            found[rows, g, first] = 1
+            sure = (lead > slack) | whole
+            found[rows[sure], g, first[sure]] = 1
         return found
 
     def member_losses(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -240,11 +219,13 @@ class Committees(Trees):
     def _sum(self, at: np.ndarray) -> np.ndarray:
         return self.votes(at).sum(axis=1)
 
-    def _error(self) -> float:
-        return 0.0
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        votes, _ = super().scores(X, largest)
+        unsure = self.members - votes.sum(axis=1)[:, None]
+        return votes, np.repeat(unsure / 2, votes.shape[1], axis=1)  # a lead moves by one vote, not by two
 
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        return [Fraction(int(votes)) for votes in self._sum(self.leaves(x[None]))[0]]
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        return self.scores(X, np.zeros(0))[1]
 
 
 @dataclass(frozen=True)
@@ -253,7 +234,6 @@ class Exponentials(Trees):
 
     scores = Predictor.scores
     row_errors = Predictor.row_errors
-    exact_scores = Predictor.exact_scores
 
 
 def read_trees(kind: str, *stored: Any) -> Trees:

@@ -48,35 +48,25 @@ async def show(request: Request) -> Response:
 
 
 def cost_lines(curve: dict[str, Any], miss: float, alarm: float) -> dict[str, list[float]]:
-    """Return the mean cost of a row at each threshold, with the band that holds at all of them at once.
-
-    The shares of the classes are those of the hold-out rows.
-    """
-    share, width = curve["share"], curve["width"]
-    lines: dict[str, list[float]] = {"low": [], "seen": [], "high": []}
-    for missed, alarms in zip(curve["missed"], curve["alarms"], strict=True):
-        for name, shift in (("low", -width), ("seen", 0.0), ("high", width)):
-            a, b = (min(1.0, max(0.0, part + shift)) for part in (missed, alarms))
-            lines[name].append(miss * share * a + alarm * (1 - share) * b)
-    return lines
+    """Return the mean cost of a row at each threshold, with limits that hold at all of them and for all costs."""
+    lines = {"low": ("missed_low", "called_low"), "seen": ("missed", "called"), "high": ("missed_high", "called_high")}
+    return {
+        name: [miss * a + alarm * b for a, b in zip(curve[missed], curve[called], strict=True)]
+        for name, (missed, called) in lines.items()
+    }
 
 
 def at_threshold(curve: dict[str, Any], costs: dict[str, list[float]], chosen: float) -> dict[str, Any]:
     """Return the shares and the cost at a threshold, and where the certified cost is least."""
     i = round(100 * chosen)
-    width = curve["width"]
     best = min(range(101), key=lambda k: costs["high"][k])
+    shares = ("missed", "missed_low", "missed_high", "called", "called_low", "called_high")
     return {
         "threshold": curve["at"][i],
-        "missed": curve["missed"][i],
-        "missed_least": max(0.0, curve["missed"][i] - width),
-        "missed_most": min(1.0, curve["missed"][i] + width),
-        "alarms": curve["alarms"][i],
-        "alarms_least": max(0.0, curve["alarms"][i] - width),
-        "alarms_most": min(1.0, curve["alarms"][i] + width),
+        **{name: curve[name][i] for name in shares},
         "cost": costs["seen"][i],
-        "cost_least": costs["low"][i],
-        "cost_most": costs["high"][i],
+        "cost_low": costs["low"][i],
+        "cost_high": costs["high"][i],
         "best": curve["at"][best],
     }
 

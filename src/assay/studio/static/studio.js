@@ -62,19 +62,15 @@ const follow = (place) => {
 const threshold = (form) => {
   const curve = JSON.parse(form.dataset.threshold);
   const price = (name) => Math.max(0, Number(form[name].value) || 0);
-  const cost = (missed, alarms) => price("miss") * curve.share * missed + price("alarm") * (1 - curve.share) * alarms;
-  const most = (share) => Math.min(1, share + curve.width);
-  const least = (share) => Math.max(0, share - curve.width);
-  const between = (share) => `${percent(least(share))} – ${percent(most(share))}`;
+  const cost = (kind, i) => price("miss") * curve["missed" + kind][i] + price("alarm") * curve["called" + kind][i];
+  const between = (what, i) => `${percent(curve[what + "_low"][i])} – ${percent(curve[what + "_high"][i])}`;
   const show = () => {
     const i = Math.round(100 * form.threshold.value);
-    const [missed, alarms] = [curve.missed[i], curve.alarms[i]];
-    const certified = curve.at.map((_, k) => cost(most(curve.missed[k]), most(curve.alarms[k])));
-    const low = cost(least(missed), least(alarms));
+    const certified = curve.at.map((_, k) => cost("_high", k));
     write(form.parentElement, {
-      threshold: curve.at[i].toFixed(2), missed: percent(missed), missed_band: between(missed),
-      alarms: percent(alarms), alarms_band: between(alarms), cost: cost(missed, alarms).toPrecision(4),
-      cost_band: `${low.toPrecision(4)} – ${certified[i].toPrecision(4)}`,
+      threshold: curve.at[i].toFixed(2), missed: percent(curve.missed[i]), missed_band: between("missed", i),
+      called: percent(curve.called[i]), called_band: between("called", i), cost: cost("", i).toPrecision(4),
+      cost_band: `${cost("_low", i).toPrecision(4)} – ${certified[i].toPrecision(4)}`,
       best: curve.at[certified.indexOf(Math.min(...certified))].toFixed(2),
     });
     const mark = form.parentElement.querySelector(".mark");

@@ -10,14 +10,14 @@ from assay.report.board import row
 from assay.report.views import shown_of
 from assay.studio import child
 from assay.studio.child import Tell
-from assay.studio.tasks.looking import Source, open_table
+from assay.studio.tasks.looking import Source, open_raw
 
 
 def learn(
     tell: Tell, source: Source, kinds: dict[str, Any], target: str, folder: str, asked: dict[str, Any]
 ) -> dict[str, Any]:
     """Run a study; write model.assay to the folder; return what the pages show."""
-    table = open_table(source, kinds)
+    table = open_raw(source, kinds)
     options = {key: value for key, value in asked.items() if value not in (None, "", [])}
 
     def told(event: Event) -> None:
@@ -44,17 +44,12 @@ def _event(event: Event) -> dict[str, Any]:
 def verify(source: Source, kinds: dict[str, Any], file: str) -> dict[str, Any]:
     """Check the certificate of a model file against the table again, and list the lines that the verdict rests on."""
     from assay.checker.audit import audit, sizes
-    from assay.checker.verify import verify as check
+    from assay.verification import verify as check
 
     model, certificate = persist.load(file)
     if certificate is None:
         raise ValueError("the model has no certificate.")
-    table = open_table(source, kinds)
-    table = table.take(model.own_rows(table))
-    problems = model.differences(table, certificate)
-    if problems:
-        return {"holds": False, "reason": " ".join(problems), "verdicts": [], "audit": [], "lines": [0, 0]}
-    report = check(certificate, model, model.encoding.raw(table)[0], model.labels(table))
+    report = check(certificate, model, open_raw(source, kinds))
     parts = audit(certificate, [model.learner.family])
     files = dict.fromkeys(part.file for part in parts)
     lines = {name: [part for part in parts if part.file == name] for name in files}
@@ -73,8 +68,7 @@ def verify(source: Source, kinds: dict[str, Any], file: str) -> dict[str, Any]:
 def compare(source: Source, kinds: dict[str, Any], first: str, second: str) -> dict[str, Any]:
     """Return whether one model is proved better than another on the rows that neither was fitted to."""
     models = [persist.load(file) for file in (first, second)]
-    table = open_table(source, kinds)
-    found = compared(models[0], models[1], table.take(models[0].model.own_rows(table)))
+    found = compared(models[0], models[1], open_raw(source, kinds))
     return {
         "task": models[0].model.task,
         "rows": found.rows,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from assay import datasets
-from assay.data import Column, Table, read
+from assay.data import Column, RawTable, Table, raw_table
 from assay.data.table import ColumnSummary
 from assay.studio.child import most_bytes
 
@@ -18,19 +18,19 @@ Source = dict[str, str]
 
 
 def open_table(source: Source, kinds: dict[str, Any]) -> Table:
-    """Return the table of a file or of a bundled name; `kinds` are the corrections of a person: column -> "nominal",
+    """Return the table of a file or of a bundled name, typed by all of its rows, for a person to look at."""
+    return open_raw(source, kinds).typed()
+
+
+def open_raw(source: Source, kinds: dict[str, Any]) -> RawTable:
+    """Return the cells of a file or of a bundled table; `kinds` are the corrections of a person: column -> "nominal",
     "out" to leave it out, or the levels of an ordered column from lowest to highest."""
     nominal, out = ([name for name, kind in kinds.items() if kind == word] for word in ("nominal", "out"))
     ordered = {name: kind for name, kind in kinds.items() if isinstance(kind, list)}
     if "file" in source:
         _refuse_what_cannot_fit(source["file"])
-        return read(source["file"], nominal=nominal, ordered=ordered, drop=out)
-    table = datasets.load(source["bundled"])
-    if not kinds:
-        return table
-    known = {one.name: list(one.type.levels) for one in table.columns.values() if one.type.kind == "ordered"}
-    ordered = {name: levels for name, levels in known.items() if name not in kinds} | ordered
-    return read(table.to_arrow(), nominal=nominal, ordered=ordered, drop=out)
+        return raw_table(source["file"], nominal=nominal, ordered=ordered, drop=out)
+    return raw_table(datasets.load(source["bundled"]), nominal=nominal, ordered=ordered, drop=out)
 
 
 def _refuse_what_cannot_fit(file: str) -> None:

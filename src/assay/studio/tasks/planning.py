@@ -5,6 +5,7 @@ import math
 import sys
 from typing import Any
 
+from assay.messages import method
 from assay.registry import learners
 from assay.theory import plan as theory
 from assay.theory.spaces import OfDimension
@@ -33,7 +34,10 @@ def methods(name: str = "") -> Any:
     known = {kind.__name__: kind for kind in learners()}
     if not name:
         cards = {key: kind.card for key, kind in known.items()}
-        return [{"class": key, "name": card.name, "zh": card.zh, "task": card.task} for key, card in cards.items()]
+        return [
+            {"class": key, "name": card.name, "zh": method(key, card.name, "zh"), "task": card.task}
+            for key, card in cards.items()
+        ]
     if name not in known:
         raise ValueError(f"there is no learner {name[:60]!r}.")
     kind = known[name]
@@ -42,7 +46,7 @@ def methods(name: str = "") -> Any:
     return {
         "class": name,
         "name": card.name,
-        "zh": card.zh,
+        "zh": method(name, card.name, "zh"),
         "task": card.task,
         "model": str(card.model),
         "strategy": card.strategy,

@@ -149,9 +149,7 @@ def _kmeans(scene: Scene) -> Iterator[Frame]:
         model = KMeans(3, init=start, n_init=1, max_iter=n, tol=0.0).fit(scene.X)
         moved = float(np.abs(model.cluster_centers_ - before).max())
         codes = ((scene.X[:, None] - before) ** 2).sum(axis=2).argmin(axis=1)
-        yield _frame(
-            "kmeans", {"cost": f"{_cost(scene.X, before):.3f}"}, codes=codes.tolist(), centres=before.tolist()
-        )
+        yield _frame("kmeans", {"cost": f"{_cost(scene.X, before):.3f}"}, codes=codes.tolist(), centres=before.tolist())
         before = model.cluster_centers_
         if moved < 1e-9:
             return
@@ -231,9 +229,7 @@ def _backprop(scene: Scene) -> Iterator[Frame]:
     from assay.neural_network import MLPClassifier
 
     epochs = (1, 2, 4, 7, 12, 20, 35, 60, 100)
-    made = [
-        MLPClassifier(hidden_layer_sizes=(4,), max_iter=n, random_state=0).fit(scene.X, scene.y) for n in epochs
-    ]
+    made = [MLPClassifier(hidden_layer_sizes=(4,), max_iter=n, random_state=0).fit(scene.X, scene.y) for n in epochs]
     ways = np.array([_flat(model) for model in made])
     origin = ways.mean(axis=0)
     _, _, axes = np.linalg.svd(ways - origin, full_matrices=False)

@@ -1,11 +1,13 @@
 """A row that a person typed: its prediction, and the nearest change of one column that would alter it."""
 
+import math
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from assay import persist
+from assay.claims.definitions import outward
 from assay.learning import TableModel
 
 Values = dict[str, Any]
@@ -43,11 +45,22 @@ def _inside(model: TableModel, X: np.ndarray, coverage: float, delta: float) -> 
         inside = np.flatnonzero(model.sets(X, coverage, delta)[0])
         return ", ".join(_text(model.classes_[k]) for k in inside)
     low, high = model.intervals(X, coverage, delta)
-    return f"{low[0]:.5g} … {high[0]:.5g}"
+    return interval(float(low[0]), float(high[0]))
+
+
+def interval(low: float, high: float) -> str:
+    """Return both ends, rounded outward, with digits enough to tell them apart.
+
+    >>> interval(123456.789, 123456.951), interval(-0.04, 7.0)
+    ('123456.789 … 123456.9511', '-0.04001 … 7')
+    """
+    width, size = high - low, max(abs(low), abs(high))
+    digits = min(17, 4 + math.ceil(math.log10(size / width))) if 0 < width < math.inf else 17
+    return f"{outward(low, 'lower', digits)} … {outward(high, 'upper', digits)}"
 
 
 def _encoded(model: TableModel, columns: dict[str, list[Any]]) -> np.ndarray:
-    X, unknown = model.encode(model.read(columns))
+    X, unknown = model.encode(columns)
     for name, words in unknown.items():
         raise ValueError(f"{words[0][:60]!r} is not a value of the column {name!r}.")
     return X

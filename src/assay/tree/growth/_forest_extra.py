@@ -26,7 +26,7 @@ def grow_extra_trees(
     n_jobs: int | None,
 ) -> Nodes:
     """Return a tree for each seed; `times_of(seed)` says how often each row counts in it."""
-    X = np.ascontiguousarray(data.X, dtype=np.float64)
+    X = np.ascontiguousarray(data.dense("a tree of drawn thresholds"), dtype=np.float64)
 
     def tree(seed: int) -> Nodes:
         weight = times_of(seed) * (1.0 if data.weight is None else data.weight)

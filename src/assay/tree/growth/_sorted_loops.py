@@ -188,8 +188,12 @@ def _find_split(keys, start, stop, n, entries, learned, task, total, limits, roo
         order[at], order[drawn] = order[drawn], f
         drawn += 1
         j = listed[f]
-        if j < found and which[j] == f and _scan(
-            keys, begin[j], begin[j + 1], n, block[f], learned, total, outputs, limits, room.sides, f, kind, best
+        if (
+            j < found
+            and which[j] == f
+            and _scan(
+                keys, begin[j], begin[j + 1], n, block[f], learned, total, outputs, limits, room.sides, f, kind, best
+            )
         ):
             tried += 1
 

@@ -1,0 +1,309 @@
+"""Certificates about a table: its cells are read as the model's records say, and the records compared with the rows.
+
+Whatever turns a row into numbers must be what the training rows give (outside its fold, for the model of a fold): lists
+of levels, what stands for a gap, means and scales, parts of dates, words. They are derived again here, field by field.
+The kind of a column and the form of its cells are declared by the model's maker, as are columns that are left out and
+the levels of an ordered column; of the cells of the training rows at most one in twenty may not fit the form, and of
+the target's as many: rows without a target that can be read are not judged, so a false form could hide any of them.
+
+What `predict` makes of the same rows is compared, row by row: raw rows must be equal to those read here, and what it
+says must be what the checker's own predictor is sure of.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.checker.draws import GROUPS, HOLDOUT, RESERVE, drawn_folds, drawn_order
+from assay.checker.families.table import TableModel, date_part
+from assay.checker.family import read_model, stored_form
+from assay.checker.identity import texts_of
+from assay.checker.numerics import U
+from assay.checker.predictors import Predictor, decided
+from assay.checker.reader import is_gap, raw_column, raw_rows, target_of, words_in
+from assay.checker.record import SURPRISES, Refused, Rejected, array
+from assay.checker.rule import Clock
+from assay.checker.verdict import Report
+from assay.checker.verify import failed, verify
+from assay.claims.claim import Certificate
+
+_MOST_SLOTS, _MOST_WORDS, _BAD_SHARE = 100, 200, 0.05
+_DATE_PARTS = ("year", "month", "day", "weekday", "hour", "elapsed days")
+_AT_ONCE = 2**12  # rows whose predictions are compared together
+Cells = Mapping[str, np.ndarray]
+
+
+class Used(NamedTuple):
+    """What a model itself makes of the rows of a table: raw rows, and what it predicts."""
+
+    raw: np.ndarray
+    said: np.ndarray
+
+
+def verify_table(
+    certificate: Certificate, model: Any, cells: Cells, used: Used | None = None, *, limit: float | None = None
+) -> Report:
+    """Re-check the certificate of a model of a table from the cells of the table.
+
+    `cells` has an array with one cell for each row for each column that the model reads, its target and the column of
+    groups that claims name; see `checker.reader`.
+    """
+    clock = Clock(limit)
+    try:
+        table = read_model(stored_form(model))
+        if not isinstance(table, TableModel):
+            raise Rejected("the model does not read tables; pass its rows")
+        target = table.target["name"]
+        if target not in cells:
+            raise Rejected(f"the table has no column {target[:40]!r}")
+        there, y = target_of(table.target, cells[target], table.classes)
+        _check_target(there, cells[target])
+        rows = {name: np.asarray(column)[there] for name, column in cells.items()}
+        own = _own_rows(certificate, rows, len(y))
+        rows, y = {name: column[own] for name, column in rows.items()}, y[own]
+        raw = np.hstack([raw_rows(one.records, rows) for one in _tables(table)])
+        report = verify(certificate, model, raw, y, columns=rows, limit=limit)
+        if any(one.claim == "data.identity" and one.status == "REJECTED" for one in report.verdicts):
+            return report  # other rows give other encodings
+        for one, train in _training_rows(table, certificate, len(raw)):
+            _compare(one.records, {name: column[train] for name, column in rows.items()})
+        if report.holds and used is not None:
+            _compare_used(table, raw, Used(used.raw[there][own], used.said[there][own]), clock)
+        return report
+    except (Rejected, Refused, *SURPRISES) as error:
+        return Report(failed("certificate", error))
+
+
+def _check_target(there: np.ndarray, cells: np.ndarray) -> None:
+    try:
+        _check_form(np.where(there, 0.0, np.nan), cells)
+    except Rejected as error:
+        raise Rejected(f"the target of {int((~there).sum())} of {len(there)} rows cannot be read: {error}") from None
+
+
+def _compare_used(table: TableModel, raw: np.ndarray, used: Used, clock: Clock) -> None:
+    """Reject a model that reads rows otherwise than they are read here, or says something else of them."""
+    if not np.array_equal(used.raw, raw, equal_nan=True):
+        raise Rejected("the model reads cells of the table otherwise than the checker does")
+    for start in range(0, len(raw), _AT_ONCE):
+        clock.check()
+        here = slice(start, start + _AT_ONCE)
+        count = int(np.count_nonzero(_contradicted(table.inner, table.encode(raw[here]), used.said[here])))
+        if count:
+            raise Rejected(f"of {len(used.said[here])} rows {count} are predicted otherwise than they are judged")
+
+
+def _contradicted(model: Predictor, X: np.ndarray, said: np.ndarray) -> np.ndarray:
+    """Return for which rows something else is said than the checker is sure of."""
+    if model.classes is None:
+        scores, errors = model.scores(X, np.abs(X).max(axis=0, initial=0.0))
+        apart = np.abs(said.reshape(len(X), -1) - scores)
+        return ~(apart <= errors + 4 * U * np.abs(scores)).all(axis=1)
+    guess, sure = decided(model, X)
+    labels = np.array([*model.classes, ""], dtype=object)[np.minimum(guess, len(model.classes))]
+    told = np.array([str(one) for one in said.tolist()], dtype=object)
+    return sure & (guess < len(model.classes)) & (labels != told)  # a row that is not decided may have any label
+
+
+def _own_rows(certificate: Certificate, cells: Cells, rows: int) -> np.ndarray:
+    """Return the numbers of the rows that a certificate is about: all but those that are kept for later looks.
+
+    Rejected if hold-out rows, or these, are not what the seed draws: of all rows or, with a column of groups, of these;
+    or, with a column of times, not the newest. A split with neither is declared, which the verdict says.
+    """
+    split, looks = certificate.split, certificate.looks or {"reserve": [], "parts": 0}
+    kept = array(np.asarray(looks["reserve"], dtype=np.int64), "reserve", (None,), integer=True)
+    if split is None or "seed" not in split:
+        if len(kept):
+            raise Rejected("rows are kept for later looks, but no seed says which")
+        if certificate.time is not None:
+            _check_newest(certificate, cells, rows)
+        return np.arange(rows)
+    if certificate.time is not None:
+        raise Rejected("hold-out rows are drawn by a seed, or the newest, but not both")
+    seed = int(array(split["seed"], "seed", (1,), integer=True)[0])
+    held = np.sort(array(split["holdout"], "split of holdout", (None,), integer=True))
+    rest = np.setdiff1d(np.arange(rows), kept)
+    if not len(held) or held[0] < 0 or held[-1] >= len(rest):
+        raise Rejected("the split names rows that the table does not have")
+    unit = _units(certificate, cells, rows)
+    count = looks["units"] if looks["parts"] else len(np.unique(unit[rest[held]]))
+    drawn = drawn_order(int(unit.max()) + 1, seed, GROUPS if certificate.named_columns else HOLDOUT)[:count]
+    inside = np.flatnonzero(np.isin(unit, drawn))
+    mine, later = inside, inside[:0]
+    if looks["parts"]:
+        dealt = np.empty(count, dtype=np.int64)
+        dealt[drawn_order(count, seed, RESERVE)] = np.arange(count) % looks["parts"]
+        part = dealt[np.unique(unit[inside], return_inverse=True)[1]]
+        mine, later = inside[part == looks["part"] - 1], inside[part >= looks["part"]]
+    if not np.array_equal(mine, rest[held]) or not np.array_equal(later, np.sort(kept)):
+        raise Rejected("the hold-out rows are not those that the seed draws")
+    return rest
+
+
+def _check_newest(certificate: Certificate, cells: Cells, rows: int) -> None:
+    """Reject hold-out rows that are not all rows from some time on, by the column that the certificate names."""
+    record: Mapping[str, Any] = certificate.time or {}
+    name, kind, levels = str(record.get("name")), record.get("kind"), record.get("levels")
+    if certificate.split is None or name not in cells or kind not in ("numeric", "date", "nominal", "ordered"):
+        raise Rejected(f"the newest rows by {name[:40]!r} cannot be told: no such column of times, or no split")
+    column = np.asarray(cells[name])
+    if kind == "nominal" and levels != sorted({cell for cell in column.tolist() if cell is not None}):
+        raise Rejected(f"the names in the column {name[:40]!r} have another order")
+    times = raw_column(record, column)[:, 0]
+    held = array(certificate.split["holdout"], "split of holdout", (None,), integer=True)
+    newest = np.zeros(rows, dtype=bool)
+    newest[held[(held >= 0) & (held < rows)]] = True
+    if np.isnan(times).any() or newest.all() or not newest.any() or not times[newest].min() > times[~newest].max():
+        raise Rejected(f"the hold-out rows are not the newest by the column {name[:40]!r}")
+
+
+def _units(certificate: Certificate, cells: Cells, rows: int) -> np.ndarray:
+    """Return what is drawn: each row by itself or, with a column of groups, the number of its group."""
+    if not certificate.named_columns:
+        return np.arange(rows)
+    name = certificate.named_columns[0]
+    if len(certificate.named_columns) > 1 or name not in cells:
+        raise Rejected(f"the table has no column {name[:40]!r}, or claims name several columns of groups")
+    return np.unique(texts_of(cells[name]), return_inverse=True)[1]
+
+
+def _tables(table: TableModel) -> list[TableModel]:
+    return table.tables or [table]
+
+
+def _training_rows(table: TableModel, certificate: Certificate, rows: int) -> Iterator[tuple[TableModel, np.ndarray]]:
+    """Yield each model of a table with the numbers of the rows that its encoding was made of."""
+    if not table.tables:
+        if certificate.split is None:
+            raise Rejected("the certificate does not say which rows of the table the model was fitted to")
+        train = array(certificate.split["train"], "split of train", (None,), integer=True)
+        yield table, np.sort(train)
+        return
+    fold = _folds_of(certificate, rows)
+    for k, one in enumerate(table.tables):
+        yield one, np.flatnonzero(fold != k)
+
+
+def _compare(records: Sequence[Mapping[str, Any]], cells: Cells) -> None:
+    """Reject records of columns that training rows do not give."""
+    for record in records:
+        try:
+            _compare_column(record, cells[record["name"]])
+        except Rejected as error:
+            raise Rejected(
+                f"the encoding of column {record['name'][:40]!r} is not what its training rows give: {error}; it may "
+                "have been fitted to the hold-out rows as well, or changed afterwards"
+            ) from None
+
+
+def _compare_column(record: Mapping[str, Any], cells: np.ndarray) -> None:
+    kind = record["kind"]
+    if kind == "text":
+        if list(record["words"]) != _commonest_words(cells):
+            raise Rejected("other words are the commonest")
+        return
+    if kind == "nominal" and list(record["levels"]) != sorted({cell for cell in cells.tolist() if cell is not None}):
+        raise Rejected("other levels occur")
+    raw = raw_column(record, cells)[:, 0]
+    if kind in ("numeric", "date"):
+        _check_form(raw, cells)
+    if "slots" in record:
+        if list(record["slots"]) != _slots(raw, len(record["levels"])):
+            raise Rejected("levels, or gaps, have other slots")
+    elif "parts" in record:
+        _compare_parts(record["parts"], raw)
+    elif "kept" not in record:
+        _compare_numbers(record, raw)
+
+
+def _check_form(raw: np.ndarray, cells: np.ndarray) -> None:
+    """Reject a kind or a form of numbers or dates in which the cells are not written."""
+    if cells.dtype != object:
+        return
+    there = np.array([cell is not None and not is_gap(cell) for cell in cells.tolist()], dtype=bool)
+    if np.sum(there & np.isnan(raw)) > _BAD_SHARE * np.sum([cell is not None for cell in cells.tolist()]):
+        raise Rejected("the cells are not of the kind, or not written in the form, that it states")
+
+
+def _compare_numbers(record: Mapping[str, Any], values: np.ndarray) -> None:
+    """Reject other numbers than the mean for gaps, mean and standard deviation of the filled column, and of gaps."""
+    missing = np.isnan(values)
+    there = values[~missing]
+    fill = math.fsum(there) / max(len(there), 1)
+    filled = np.where(missing, fill, values)
+    size = float(np.abs(there).max(initial=0.0))
+    _same(record["fill"], fill, size, "what stands for a gap")
+    _same_scaling(record["scaling"], filled, size)
+    if (record["gap"] is None) == bool(missing.any()):
+        raise Rejected("whether there are gaps")
+    if record["gap"] is not None:
+        _same_scaling(record["gap"], missing.astype(np.float64), 1.0)
+
+
+def _same_scaling(stated: Sequence[float], values: np.ndarray, size: float) -> None:
+    mean = math.fsum(values) / len(values)
+    deviation = math.sqrt(math.fsum((values - mean) ** 2) / len(values))
+    _same(stated[0], mean, size, "the mean")
+    if deviation <= 1e-7 * size and stated[1] == 1.0:
+        return  # a column of one value, but for rounding, is not scaled
+    _same(stated[1], deviation, size, "the scale")
+
+
+def _same(stated: float, found: float, size: float, what: str) -> None:
+    if not abs(stated - found) <= 1e-9 * (abs(found) + size):
+        raise Rejected(f"{what} is {stated:.10g}, and {found:.10g} in the rows")
+
+
+def _compare_parts(parts: Sequence[Mapping[str, Any]], moments: np.ndarray) -> None:
+    """Reject other parts of dates than those that differ between rows, and the days elapsed."""
+    found = {name: date_part(moments, name) for name in _DATE_PARTS}
+    varied = [
+        name for name in _DATE_PARTS if name == "elapsed days" or len(np.unique(found[name][~np.isnan(moments)])) > 1
+    ]
+    if [part["part"] for part in parts] != varied:
+        raise Rejected("other parts of the dates differ")
+    for part in parts:
+        if "kept" not in part:
+            _compare_numbers(part, found[part["part"]])
+
+
+def _slots(codes: np.ndarray, levels: int) -> list[int]:
+    """Return the slots that rows give the levels, a level not in the list, and a gap."""
+    counts = Counter(levels + 1 if math.isnan(code) else int(code) for code in codes.tolist())
+    occur = sorted(counts)
+    shared: set[int] = set()
+    if len(occur) >= _MOST_SLOTS:
+        rarest = sorted((one for one in occur if one < levels), key=lambda one: (counts[one], one))
+        shared = set(rarest[: len(occur) - _MOST_SLOTS + 1])
+    own = [one for one in occur if one not in shared]
+    place = {one: i for i, one in enumerate(own)} | dict.fromkeys(shared, len(own))
+    slots = [place.get(one, -1) for one in range(levels + 2)]
+    slots[levels] = len(own) if shared else -1
+    return slots
+
+
+def _commonest_words(cells: np.ndarray) -> list[str]:
+    """Return the words that most rows have, in alphabetical order; one of all rows, or of one, tells nothing."""
+    texts = Counter(cell for cell in cells.tolist() if cell is not None)
+    rows: Counter[str] = Counter()
+    for text, count in texts.items():
+        rows.update(dict.fromkeys(words_in(text), count))
+    total = sum(texts.values())
+    telling = {word: n for word, n in rows.items() if 1 < n < total} or dict(rows)
+    return sorted(sorted(telling, key=lambda word: (-telling[word], word))[:_MOST_WORDS])
+
+
+def _folds_of(certificate: Certificate, rows: int) -> np.ndarray:
+    """Return the fold of each row, about which all claims must agree."""
+    names = ("rows", "folds", "seed")
+    stated = {tuple(one.params[name] for name in names) for one in certificate.claims if {*names} <= {*one.params}}
+    if len(stated) != 1:
+        raise Rejected("claims are about different folds, or none says which")
+    known, folds, seed = stated.pop()
+    if not all(type(one) is int for one in (known, folds, seed)) or known != rows or not 2 <= folds <= rows:
+        raise Rejected("the folds of the claims are not folds of these rows")
+    return drawn_folds(rows, folds, seed)

@@ -1,0 +1,115 @@
+"""A table before anything is decided about it: cells as the source holds them.
+
+Kinds, formats and levels of columns are what some rows give (`RawTable.typed`), the training rows; every other row is
+read with the schema that came of it (`RawTable.read_as`), hold-out rows and new rows alike. So nothing that turns a row
+into numbers can know the row.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from assay.data.columns import Schema
+from assay.data.kinds import Wish, as_doubles, as_text, decoded, is_number, typed
+from assay.data.table import Table, listed
+
+
+class RawTable:
+    """Cells by column and row: text, or numbers, dates and categories where the source has such types."""
+
+    def __init__(self, arrow: pa.Table, wish: Wish) -> None:
+        self.arrow, self.wish = arrow, wish
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.arrow.num_rows)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.arrow.column_names)
+
+    def require(self, name: str) -> None:
+        """Raise ValueError if there is no such column; say which there are and which is closest."""
+        if name not in self.names:
+            alike = [one for one in self.names if one.lower() == name.lower()]
+            close = alike or get_close_matches(name, self.names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            raise ValueError(f"there is no column {name!r}{hint} The columns are {listed(self.names)}.")
+
+    def take(self, rows: Any) -> "RawTable":
+        """Return the rows that a mask or a list of row numbers selects."""
+        chosen = np.asarray(rows)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        return RawTable(self.arrow.take(pa.array(chosen, pa.int64())), self.wish)
+
+    def select(self, names: Sequence[str]) -> "RawTable":
+        """Return these columns."""
+        known = set(self.names)
+        absent = [name for name in names if name not in known]
+        if absent:
+            raise ValueError(
+                f"the table lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)}; it has "
+                f"{listed(self.names)}."
+            )
+        return RawTable(self.arrow.select(list(names)), self.wish.about(set(names)))
+
+    def without(self, *names: str) -> "RawTable":
+        """Return the other columns."""
+        left = set(names)
+        return self.select([name for name in self.names if name not in left])
+
+    def present(self, name: str) -> np.ndarray:
+        """Return (rows,) bool: which cells of a column are there; NaN is not."""
+        self.require(name)
+        return pc.invert(pc.is_null(self.arrow.column(name), nan_is_null=True)).to_numpy()
+
+    def text(self, name: str) -> np.ndarray:
+        """Return (rows,) object: the cells of a column as text, None for those that are not there."""
+        self.require(name)
+        return np.array(as_text(self.arrow.column(name)).to_pylist(), dtype=object)
+
+    def typed(self) -> Table:
+        """Return the columns with the kinds, formats and levels that these rows give; those that say nothing are left
+        out with a sentence."""
+        return typed(self.arrow, self.wish)
+
+    def read_as(self, schema: Schema, *, lenient: bool = False) -> Table:
+        """Return the columns of a schema, with its kinds, formats and levels; each cell is read by itself.
+
+        A cell that cannot be read is a gap; a column of which more than one in twenty cannot is refused, unless
+        `lenient`. `Table.unknown` lists the values that are not among the levels.
+        """
+        found = typed(self.select([column.name for column in schema]).arrow, Wish(schema=schema, lenient=lenient))
+        return found.require_same_columns(schema)[0]
+
+    def digest(self) -> str:
+        """Return a digest of all cells."""
+        found, sink = hashlib.blake2b(digest_size=20), pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, self.arrow.schema) as writer:
+            writer.write_table(self.arrow.combine_chunks())
+        found.update(sink.getvalue())
+        return found.hexdigest()
+
+    def cells(self, name: str, kind: str) -> np.ndarray:
+        """Return (rows,) cells of a column that is read as this kind, for who checks: text (object; None where there is
+        none) or, where the source has such types and the kind is numeric or date, float64, datetime64, timedelta64."""
+        self.require(name)
+        values = decoded(self.arrow.column(name))
+        if kind not in ("numeric", "date"):
+            return self.text(name)
+        if types.is_timestamp(values.type) or types.is_date(values.type):
+            return values.cast(pa.timestamp("us"), safe=False).to_numpy()
+        if types.is_time(values.type):
+            ticks = values.cast(pa.time64("us")).cast(pa.int64())
+            return ticks.fill_null(np.iinfo(np.int64).min).to_numpy().astype("timedelta64[us]")
+        if types.is_duration(values.type):
+            return values.cast(pa.duration("us"), safe=False).to_numpy()
+        if is_number(values.type):
+            return as_doubles(values)
+        return self.text(name)

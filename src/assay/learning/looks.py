@@ -1,0 +1,319 @@
+"""How often the rows that a certificate rests on were looked at: a ledger in the user's data folder.
+
+Whoever opens hold-out rows, changes something and opens them again has let them choose the model: no bound is valid
+for that. A study therefore writes down each time hold-out rows are opened, in one SQLite file for the command line,
+Python and the studio, several processes at once:
+
+    ASSAY_LOOKS             a path, or "off"; if it is not set:
+    Linux                   $XDG_DATA_HOME/assay/looks.sqlite, or ~/.local/share/assay/looks.sqlite
+    macOS                   ~/Library/Application Support/assay/looks.sqlite
+    Windows                 %LOCALAPPDATA%\\assay\\looks.sqlite
+
+Written are digests of 64 bits and the time, never a cell. The same rows are found again when columns are dropped,
+renamed or added, rows are sorted otherwise, and seed, learners, file name or format are others: by each column's pairs
+of cell and target, in any order; by the targets in their order; where rows were added or taken away, by the smallest 256
+digests of whole rows; and where the target is written otherwise (1 for yes, grams for kilograms, its logarithm), by
+those of rows without it. What is missed: columns dropped or changed *and* either rows added or removed or the target
+written otherwise; rows sorted otherwise *and* every column changed, where the target is a class. What is found wrongly:
+another table of as many rows that agrees in the targets and in a column, or of the same rows of other columns, such as
+two small tables of one design. A ledger that cannot be read or written is said, and ends no study.
+
+The k-th look is certified at delta / (k (k + 1)), k > 1. All looks at analyses that were fixed in advance hold together
+at the sum of what they spent, at most 1.5 delta. An analysis that was chosen after a look is not covered by any such
+factor: it needs rows of its own. A *reserve* (`looks=3`) splits the hold-out rows in advance, by the seed; each look
+opens a part that no earlier one has seen, at the whole delta, and what was opened before is fitted to.
+"""
+
+import os
+import sys
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.data import RawTable, digests
+from assay.guarantees import draws
+from assay.guarantees.ledger import DOWN
+from assay.learning.problem import groups_of
+from assay.learning.split import hold_out
+
+SKETCH = 256
+_FEWEST = 3  # rows of a sketch that must be known
+_SHARE = 0.1  # of the hold-out rows that could be known
+_WAIT = 30.0  # seconds for other processes
+_DISTINCT = 20
+_APART = 0.9  # of the rows that must differ in the other columns
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How often rows were looked at, this time included (0: not known), what the earlier looks spent, and what is said
+    about it; empty if nothing is."""
+
+    count: int
+    spent: Decimal = Decimal(0)
+    note: str = ""
+
+
+class Reserve(NamedTuple):
+    """Hold-out rows that were split in advance: which reserve, which of its parts, and the rows of all."""
+
+    key: str
+    part: int
+    parts: int
+    held: np.ndarray  # in the table without the rows that are kept
+    kept: np.ndarray  # rows for later looks, in the whole table
+    units: int  # rows, or groups, of all parts
+    whole: RawTable
+
+
+def plain(reserve: Reserve | None) -> dict[str, Any]:
+    """Return what a certificate says of a reserve: the rows that are kept, and how they and this part were drawn."""
+    if reserve is None:
+        return {"reserve": [], "part": 0, "parts": 0, "units": 0}
+    return {
+        "reserve": reserve.kept.tolist(), "part": reserve.part, "parts": reserve.parts, "units": reserve.units
+    }  # fmt: skip
+
+
+def share(delta: Decimal, k: int) -> Decimal:
+    """Return the failure probability of the k-th look.
+
+    >>> [str(share(Decimal("0.06"), k)) for k in (1, 2, 3)]
+    ['0.06', '0.01', '0.005']
+    """
+    return delta if k <= 1 else DOWN.divide(delta, Decimal(k * (k + 1)))
+
+
+def ledger() -> Path | None:
+    """Return the file of the ledger; None if it is turned off."""
+    given = os.environ.get("ASSAY_LOOKS", "")
+    if given.lower() == "off":
+        return None
+    if given:
+        return Path(given)
+    home = Path.home()
+    if sys.platform == "darwin":
+        folder = home / "Library" / "Application Support"
+    elif os.name == "nt":
+        folder = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    else:
+        folder = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return folder / "assay" / "looks.sqlite"
+
+
+def record(table: RawTable, target: str, held: Any, delta: Decimal, reserve: Reserve | None = None) -> Looks:
+    """Write down that rows of a table are about to be opened, and return how often they were before.
+
+    `table` has the rows that are fitted to or held out, `held` the numbers of the latter. ValueError if the part of a
+    reserve was opened by someone else in the meantime.
+    """
+    path = ledger()
+    if path is None:
+        return Looks(0)
+    try:
+        with closing(_opened(path)) as base, base:
+            base.execute("BEGIN IMMEDIATE")
+            known = _known(base, table if reserve is None else reserve.whole, target)
+            earlier = _earlier(base, known, table.take(held), target)
+            if reserve is not None:
+                own = {part for key, part, _ in earlier if key == reserve.key}
+                if reserve.part in own:
+                    raise ValueError(f"part {reserve.part} of the reserve was opened by another study; run it again.")
+                earlier = [one for one in earlier if one[0] != reserve.key]
+            count, spent = len(earlier) + 1, sum((Decimal(one[2]) for one in earlier), Decimal(0))
+            _write(base, known, table, target, share(delta, count), reserve)
+    except _errors() as error:
+        return Looks(0, note=_unreadable(path, error))
+    return Looks(count, spent, _said(count, spent, share(delta, count), reserve))
+
+
+def reserved(
+    table: RawTable, target: str, parts: int, share: float | None, seed: int, group: str | None
+) -> tuple[RawTable, Reserve]:
+    """Return the table without the rows that are kept for later looks, and the part of the hold-out rows that is next.
+
+    The hold-out rows of the seed are cut into `parts`, groups whole; the parts before this one are fitted to.
+    """
+    path = ledger()
+    if parts < 1:
+        raise ValueError(f"--looks must be a whole number > 0; got {parts}.")
+    if path is None:
+        raise ValueError("--looks needs the ledger, which tells how many parts are opened; it is off (ASSAY_LOOKS).")
+    mark = None if group is None else groups_of(table, group)
+    held = hold_out(table.n_rows, share, seed, mark, None)
+    cut = _parts(held, parts, seed, mark)
+    about = np.array([table.n_rows, seed % 2**64, parts, len(held)], dtype=np.uint64)
+    key = f"{int(_summed_in_order(np.append(digests.of_cells(table, target), about))):016x}"
+    try:
+        with closing(_opened(path)) as base:
+            used = {part for (part,) in base.execute("SELECT part FROM looks WHERE reserve = ?", (key,))}
+    except _errors() as error:
+        raise ValueError(_unreadable(path, error)) from None
+    part = next((k for k in range(1, parts + 1) if k not in used), None)
+    if part is None:
+        raise ValueError(
+            f"all {parts} parts of the hold-out rows have been looked at: another look would certify what was chosen "
+            "on them. Hold out new rows; a larger --looks must be asked for before the first look."
+        )
+    kept = np.sort(np.concatenate([cut[k] for k in range(part, parts)])) if part < parts else np.empty(0, np.intp)
+    rest = np.setdiff1d(np.arange(table.n_rows), kept)
+    units = len(held) if mark is None else len(np.unique(mark[held]))
+    return table.take(rest), Reserve(key, part, parts, np.searchsorted(rest, cut[part - 1]), kept, units, table)
+
+
+def _parts(held: np.ndarray, parts: int, seed: int, group: np.ndarray | None) -> list[np.ndarray]:
+    units = np.arange(len(held)) if group is None else np.unique(group[held], return_inverse=True)[1]
+    count = int(units.max()) + 1
+    if count < 2 * parts:
+        what = "rows" if group is None else "groups"
+        raise ValueError(f"--looks {parts}: {count} {what} held out are too few; there must be 2 for each look.")
+    part = np.empty(count, dtype=np.intp)
+    part[draws.permutation(count, seed, draws.RESERVE)] = np.arange(count) % parts
+    return [held[part[units] == k] for k in range(parts)]
+
+
+def _said(count: int, spent: Decimal, own: Decimal, reserve: Reserve | None) -> str:
+    sure = 100 * max(Decimal(0), 1 - spent - own)
+    if count > 1:
+        before = "once" if count == 2 else f"{count - 1} times"
+        return (
+            f"These hold-out rows, or the table that they are from, have been looked at {before} before. If anything "
+            "was changed after looking, the bound is not valid: hold out new rows, or split them in advance (--looks). "
+            f"This look is certified at a failure probability of {own:.3g}, so that all looks at analyses that were "
+            f"fixed before the first hold together with {sure:.4g} % confidence."
+        )
+    if reserve is not None:
+        return f"This is look {reserve.part} of {reserve.parts}: its hold-out rows have not been opened before."
+    return ""
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    return (
+        f"How often these hold-out rows were looked at is not known: the ledger {path} cannot be used "
+        f"({type(error).__name__}: {error}). ASSAY_LOOKS names another place, or is off."
+    )
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    try:
+        import sqlite3
+    except ImportError:  # a Python that was built without it
+        return OSError, ImportError
+    return OSError, sqlite3.Error
+
+
+def _opened(path: Path) -> Any:
+    import sqlite3
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    base = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
+    base.execute(
+        "CREATE TABLE IF NOT EXISTS looks "
+        "(look INTEGER PRIMARY KEY, at TEXT, delta TEXT, reserve TEXT, part INTEGER, known INTEGER)"
+    )
+    base.execute("CREATE TABLE IF NOT EXISTS marks (mark INTEGER, look INTEGER, kind TEXT)")
+    base.execute("CREATE INDEX IF NOT EXISTS by_mark ON marks (mark)")
+    base.execute("CREATE INDEX IF NOT EXISTS by_look ON marks (look, kind, mark)")
+    return base
+
+
+def _known(base: Any, table: RawTable, target: str) -> int | None:
+    """Return the number under which a table is known, whatever its columns; None if it is new.
+
+    Two studies with no column in common may both be found again by a third: then they are of one table.
+    """
+    looks = {look for look, kind in _matches(base, _of_table(table, target)) if kind == "table"}
+    numbers = sorted({base.execute("SELECT known FROM looks WHERE look = ?", (look,)).fetchone()[0] for look in looks})
+    for other in numbers[1:]:
+        base.execute("UPDATE looks SET known = ? WHERE known = ?", (numbers[0], other))
+    return numbers[0] if numbers else None
+
+
+def _earlier(base: Any, known: int | None, held: RawTable, target: str) -> list[tuple[str, int, str]]:
+    """Return reserve, part and delta of each earlier look at the table, or at one that had some of the rows."""
+    tables = set() if known is None else {known}
+    for kind, own in _of_rows(held, target).items():
+        found = Counter(look for look, other in _matches(base, own) if other == kind)
+        for look, count in found.items():
+            if count >= max(_FEWEST, _SHARE * sum(mark <= _reach(base, look, kind) for mark in own)):
+                tables.add(base.execute("SELECT known FROM looks WHERE look = ?", (look,)).fetchone()[0])
+    asked = "SELECT reserve, part, delta FROM looks WHERE known = ?"
+    return [one for number in sorted(tables) for one in base.execute(asked, (number,)).fetchall()]
+
+
+def _reach(base: Any, look: int, kind: str) -> int:
+    """Return up to which digest all rows of a look are written down."""
+    asked = "SELECT COUNT(*), MAX(mark) FROM marks WHERE look = ? AND kind = ?"
+    count, largest = base.execute(asked, (look, kind)).fetchone()
+    return largest if count == SKETCH else 2**63 - 1
+
+
+def _matches(base: Any, marks: list[int]) -> list[tuple[int, str]]:
+    found = []
+    for i in range(0, len(marks), 500):
+        some = marks[i : i + 500]
+        asked = f"SELECT look, kind FROM marks WHERE mark IN ({','.join('?' * len(some))})"
+        found += base.execute(asked, some).fetchall()
+    return found
+
+
+def _write(base: Any, known: int | None, table: RawTable, target: str, delta: Decimal, reserve: Reserve | None) -> None:
+    key, part = (None, None) if reserve is None else (reserve.key, reserve.part)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    values = (now, str(delta), key, part, known)
+    into = "INSERT INTO looks (at, delta, reserve, part, known) VALUES (?, ?, ?, ?, ?)"
+    look = base.execute(into, values).lastrowid
+    if known is None:
+        base.execute("UPDATE looks SET known = look WHERE look = ?", (look,))
+    marks = [(mark, look, "table") for mark in _of_table(table if reserve is None else reserve.whole, target)]
+    marks += [(mark, look, kind) for kind, rows in _of_rows(table, target).items() for mark in rows]
+    base.executemany("INSERT INTO marks VALUES (?, ?, ?)", marks)
+
+
+def _of_table(table: RawTable, target: str) -> list[int]:
+    """Return marks of the table as a whole: each column's pairs of cell and target, and the targets where they alone
+    tell a table from others."""
+    own = digests.of_cells(table, target)
+    marks = []
+    for name in table.names:
+        cells = digests.of_cells(table, name)
+        if name != target and len(np.unique(cells)) > 1:
+            marks.append(digests.mixed(digests.mixed(own) + cells).sum(dtype=np.uint64))
+    distinct, runs = len(np.unique(own)), int(np.sum(own[1:] != own[:-1])) + 1
+    if distinct > max(_DISTINCT, len(own) // 10):
+        marks.append(digests.mixed(own).sum(dtype=np.uint64))
+    if runs > 2 * distinct:  # not sorted, so that the order says something
+        marks.append(_summed_in_order(own))
+    return _signed(digests.mixed(np.array(marks, dtype=np.uint64) ^ np.uint64(len(own))))
+
+
+def _of_rows(table: RawTable, target: str) -> dict[str, list[int]]:
+    """Return marks of rows by kind, whatever their columns are called: of whole ones and, where the other columns tell
+    most rows apart, of rows without the target."""
+    cells = {name: digests.mixed(digests.of_cells(table, name)) for name in table.names}
+    whole = np.sum(list(cells.values()), axis=0, dtype=np.uint64)
+    rest = whole - cells[target]
+    marks = {"row": _sketch(digests.mixed(whole))}
+    if len(cells) > 2 and len(np.unique(rest)) >= _APART * len(rest):
+        marks["other columns"] = _sketch(digests.mixed(rest))
+    return marks
+
+
+def _summed_in_order(values: np.ndarray) -> np.uint64:
+    places = digests.mixed(np.arange(len(values), dtype=np.uint64))
+    return digests.mixed(values ^ places).sum(dtype=np.uint64)
+
+
+def _sketch(rows: np.ndarray) -> list[int]:
+    return _signed(np.unique(rows)[:SKETCH])
+
+
+def _signed(values: np.ndarray) -> list[int]:
+    """Return numbers of 64 bits as SQLite has them, in their order."""
+    return [int(value) - 2**63 for value in values.tolist()]

@@ -1,0 +1,156 @@
+"""Messages as data: a code with values, which becomes a sentence where it is shown.
+
+A `Message` is a string, the English sentence as the library says it, that keeps its code and its values. It is raised,
+warned of, printed and compared like any other string; whoever shows it in another place renders it again. Nothing has
+to find out from a finished sentence what it says.
+
+Sentences are format strings, in one table for each language (`assay.messages.en`, `assay.messages.zh`):
+
+    {rows:,}             a value, formatted; of a list the format is what stands between its items
+    {--clip}             a parameter: `clip` in the library, `--clip` in the terminal
+    {name:--nominal}     a parameter with a value: `nominal='zip'` in the library, `--nominal zip` in the terminal
+    "code@page": "..."   the sentence on pages (report, studio), which have no parameters
+
+Values are numbers, strings, messages and lists of these.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from string import Formatter
+from typing import Any
+
+LANGUAGES = ("en", "zh")
+_LONGEST = 2_000
+_DEEPEST = 4
+
+
+class Message(str):
+    """A sentence that keeps its code and its values.
+
+    >>> note = Message("clip.classes")
+    >>> print(note)
+    clip is for regression: the error rate of a classifier lies between 0 and 1.
+    >>> print(note.render("en", "terminal"))
+    --clip is for regression: the error rate of a classifier lies between 0 and 1.
+    """
+
+    code: str
+    values: dict[str, Any]
+
+    def __new__(cls, code: str, /, **values: Any) -> "Message":
+        self = super().__new__(cls, _render(code, values, "en", "library"))
+        self.code, self.values = code, values
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.code, self.values)
+
+    def render(self, language: str = "en", place: str = "library") -> str:
+        """Return the sentence in a language, for the "library", the "terminal" or a "page"."""
+        return _render(self.code, self.values, language, place)
+
+
+def render(text: str, language: str = "en", place: str = "library") -> str:
+    """Return a message in a language and for a place; other text as it is."""
+    return text.render(language, place) if isinstance(text, Message) else text
+
+
+def sentences(parts: Sequence[str]) -> str:
+    """Return sentences as one message; one of them alone as it is, and "" of none."""
+    kept = [part for part in dict.fromkeys(parts) if part]
+    if len(kept) < 2:
+        return kept[0] if kept else ""
+    return Message("sentences", parts=kept)
+
+
+def of_error(error: BaseException | Warning) -> str:
+    """Return what an exception or a warning says, as a message if it was raised with one."""
+    said = error.args[0] if len(error.args) == 1 else None
+    return said if isinstance(said, Message) else str(error)
+
+
+def plain(value: Any) -> Any:
+    """Return a value with each message in it as a record that JSON can hold; `from_plain` reads it."""
+    if isinstance(value, Message):
+        return {"code": value.code, "values": plain(value.values)}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value.item() if hasattr(value, "item") else value
+
+
+def from_plain(value: Any) -> str:
+    """Return the message of such a record, which may come from a file; whatever is no such record as text.
+
+    >>> from_plain({"code": "no-such", "values": {}})
+    'no-such'
+    """
+    found = _read(value, 0)
+    return found if isinstance(found, str) else str(found)[:_LONGEST]
+
+
+def _read(value: Any, depth: int) -> Any:
+    if isinstance(value, dict):
+        code, values = value.get("code"), value.get("values")
+        if not isinstance(code, str) or not isinstance(values, dict) or depth > _DEEPEST:
+            return str(value)[:_LONGEST]
+        try:
+            return Message(code, **{str(name): _read(one, depth + 1) for name, one in values.items()})
+        except (LookupError, ValueError, TypeError, AttributeError):
+            return code[:_LONGEST]
+    if isinstance(value, list):
+        return [_read(one, depth) for one in value]
+    return value
+
+
+def method(name: str, english: str, language: str) -> str:
+    """Return the name of a method in a language: that of the class `name`, or the English one."""
+    return _methods().get(name, english) if language == "zh" else english
+
+
+def _again(code: str, values: dict[str, Any]) -> Message:
+    return Message(code, **values)
+
+
+def _render(code: str, values: Mapping[str, Any], language: str, place: str) -> str:
+    table = catalogue(language)
+    template = table.get(f"{code}@page", "") if place == "page" else ""
+    return _Words(language, place).vformat(template or table[code], (), values)
+
+
+@cache
+def catalogue(language: str) -> dict[str, str]:
+    """Return the sentences of a language by their codes."""
+    return import_module(f"assay.messages.{language}").MESSAGES
+
+
+@cache
+def _methods() -> dict[str, str]:
+    from assay.messages.methods_zh import METHODS
+
+    return METHODS
+
+
+class _Words(Formatter):
+    """Fills in a sentence; messages among the values are rendered for the same language and place."""
+
+    def __init__(self, language: str, place: str) -> None:
+        self.language, self.place = language, place
+
+    def get_value(self, key: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(key, str) and key.startswith("--"):
+            return self._parameter(key)
+        return kwargs[key]
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, (list, tuple)):
+            return format_spec.join(self.format_field(item, "") for item in value)
+        if format_spec.startswith("--"):
+            name = self._parameter(format_spec)
+            return f"{name} {value}" if self.place == "terminal" else f"{name}={value!r}"
+        return super().format_field(render(value, self.language, self.place), format_spec)
+
+    def _parameter(self, option: str) -> str:
+        return option if self.place == "terminal" else option[2:].replace("-", "_")

@@ -1,0 +1,85 @@
+"""Both languages have every sentence that the library says, with the same values, and no other."""
+
+import ast
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import assay
+from assay.learning.folded import FoldMean, FoldVote
+from assay.messages import catalogue
+from assay.messages.methods_zh import METHODS
+
+SOURCE = Path(assay.__file__).parent
+ENGLISH, CHINESE = catalogue("en"), catalogue("zh")
+
+
+def fields(template: str) -> set[str]:
+    """Return what a sentence shows: its values, parameters with their dashes."""
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+def parameters(template: str) -> set[str]:
+    parts = [(name or "", spec or "") for _, name, spec, _ in Formatter().parse(template)]
+    return {part for both in parts for part in both if part.startswith("--")}
+
+
+def on_page(code: str) -> str:
+    return ENGLISH.get(f"{code}@page", ENGLISH[code])
+
+
+def calls() -> list[tuple[str, str, set[str] | None]]:
+    """Return the place, code and values of each `Message("code", ...)` in the sources; None for values by `**`."""
+    found = []
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Message" and node.args:
+                names = {one.arg for one in node.keywords}
+                for code in codes(node.args[0]):
+                    place = f"{path.relative_to(SOURCE)}:{node.lineno}"
+                    found.append((place, code, None if None in names else {str(name) for name in names}))
+    return found
+
+
+def codes(node: ast.expr) -> list[str]:
+    """Return the codes that an argument can be: a string, or a choice between strings."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value]
+    return codes(node.body) + codes(node.orelse) if isinstance(node, ast.IfExp) else []
+
+
+def test_both_languages_have_the_same_codes() -> None:
+    assert {code for code in ENGLISH if not code.endswith("@page")} == set(CHINESE)
+    assert {code.removesuffix("@page") for code in ENGLISH} == set(CHINESE)
+
+
+@pytest.mark.parametrize("code", sorted(CHINESE))
+def test_values_and_parameters(code: str) -> None:
+    """Chinese shows the values that the English page shows; pages name no parameters and show nothing new."""
+    assert fields(CHINESE[code]) == fields(on_page(code))
+    assert not parameters(CHINESE[code])
+    assert not parameters(on_page(code)), "a sentence that names a parameter needs one for pages, 'code@page'"
+    assert fields(on_page(code)) <= fields(ENGLISH[code])
+
+
+def test_every_code_is_used_and_every_used_code_is_known() -> None:
+    """Codes are written out in the sources: as an argument of `Message`, or as a string in a table of codes."""
+    used = {code for _, code, _ in calls()}
+    assert used <= set(CHINESE), used - set(CHINESE)
+    text = "\n".join(p.read_text(encoding="utf-8") for p in SOURCE.rglob("*.py") if p.parent.name != "messages")
+    written = {code for code in CHINESE if f'"{code}"' in text}
+    assert set(CHINESE) - used - written - {"sentences"} == set()
+
+
+def test_every_message_has_the_values_of_its_sentence() -> None:
+    for place, code, given in calls():
+        wanted = {name for name in fields(ENGLISH[code]) if not name.startswith("--")}
+        if given is not None:
+            assert given == wanted, (place, code)
+
+
+def test_every_method_has_a_chinese_name() -> None:
+    learners = {kind.__name__ for kind in (*assay.learners(), FoldVote, FoldMean)}
+    assert set(METHODS) == learners
+    assert all(any("\u4e00" <= letter <= "\u9fff" for letter in name) for name in METHODS.values())

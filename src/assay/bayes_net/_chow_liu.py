@@ -67,7 +67,7 @@ class ChowLiu(NetworkDensity):
         model="products of P(x | parent) over the nodes of a tree",
         strategy="log-likelihood of the rows",
         algorithm="maximum spanning tree of mutual informations",
-        guarantee=("density.log-likelihood", "network.counts", "chow-liu.optimal", "network.marginals"),
+        guarantee=("density.log-likelihood", "network.counts", "chow-liu.optimal", "network.marginals", "network.explanation", "network.posterior"),
     )
 
     constraints: ClassVar = {"root": Count(low=0), "max_iter": Count(), "tol": Positive()}
@@ -117,4 +117,4 @@ class ChowLiu(NetworkDensity):
         codes = _claims.coded_rows(self, rows)
         yield _claims.counts(self, rows, codes)
         yield _claims.tree(self, rows, codes)
-        yield _claims.marginals(self.network_)
+        yield from _claims.queries(self)

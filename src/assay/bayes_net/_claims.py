@@ -65,7 +65,33 @@ def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     codes = coded_rows(model, rows)
     yield counts(model, rows, codes)
     yield from structure(model, rows, codes)
+    yield from queries(model)
+
+
+def queries(model: Any) -> Iterator[Claim | NotApplicable]:
+    """Yield the marginals, and the answers to what was asked."""
     yield marginals(model.network_)
+    for asked, given in model.queries:
+        yield from answers(model.network_, asked, given)
+
+
+def answers(net: Network, asked: Any, given: dict[str, Any]) -> Iterator[Claim | NotApplicable]:
+    """Yield the most probable states of nodes given evidence, and the probabilities of all."""
+    if any(one is None for one in net.states):
+        yield NotApplicable("D26/6", _NUMBERS)
+        return
+    known = {net.names[node]: net.states[node][int(at)] for node, at in net._known(given).items()}
+    try:
+        best, found = net.map_query(asked, known), net.marginals(known, memory=48 * _MOST_CELLS)
+    except TooLargeError:
+        yield NotApplicable("D26/6", "The tables of the query are too large.")
+        return
+    size = sum(float(np.abs(np.log(table[table > 0])).max(initial=0.0)) + table.shape[-1] for table in net.tables)
+    slack = 64 * _UNIT * (sum(net.sizes) + 16 * len(net.names)) * (size + 16)
+    yield Claim("D26/6", outward(slack), params={"given": known, "states": best.states})
+    told = np.array([p for one in found.values() for p in one.values()])
+    witness = {"marginals": np.where(told > 1e-140, told, 0.0)}
+    yield Claim("D26/7", outward(1e-10 + slack), params={"given": known}, witness=witness)
 
 
 def counts(model: Any, rows: Rows, codes: np.ndarray) -> Claim | NotApplicable:

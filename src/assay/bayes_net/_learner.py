@@ -7,7 +7,7 @@ Claims: the counts are those of the rows; no change of one edge lowers the score
 Method: greedy changes of one edge from tables counted once, then a walk on, with a tabu list.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from assay.bayes_net._base import SEARCH, NetworkLearner, SearchParameters
 from assay.bayes_net._gaps import log_known
 from assay.bayes_net._reading import Coded, counted_rows, read_coded
 from assay.card import Card
-from assay.claims.claim import Claim, NotApplicable
+from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Density, Evidence
@@ -95,6 +95,20 @@ class NetworkDensity(DensityMixin, NetworkLearner):
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         return scan.rows(self._raw(X), None, sample_weight, n_jobs=self.n_jobs)
+
+    def certify(self, X: Any, y: Any = None, *, queries: Sequence[Any] = (), **asked: Any) -> Certificate:
+        """Return a certificate of this fitted model; see `Learner.certify`.
+
+        `queries` are evidence, states by name, or pairs (nodes, evidence): of each the certificate proves which states of
+        the nodes, or of all that are not known, are the most probable together, and the probabilities of all states.
+        """
+        self.queries = [one if isinstance(one, tuple) else (None, one) for one in queries]
+        try:
+            return super().certify(X, y, **asked)
+        finally:
+            del self.queries
+
+    queries: Sequence[tuple[Any, Any]] = ()
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the probability of each row."""
@@ -187,6 +201,8 @@ class BayesianNetwork(SearchParameters, NetworkDensity):
             "network.local-optimum",
             "network.optimum",
             "network.marginals",
+            "network.explanation",
+            "network.posterior",
             "network.local-optimum-mixed",
             "network.optimum-mixed",
             "network.regressions",

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from assay.checker.rules.scatter_bounds import Scatter, eigenvalues
 from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.numerics import Products, Sums, U, above, gamma, norm_above
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import View
 from assay.checker.rules.centroids import RISK, Centroids, ClusterRule
+from assay.checker.rules.scatter_bounds import Scatter, eigenvalues
 from assay.claims.definitions import WEIGHED, Definition, outward, up
 
 _KEPT = 2**25  # entries of X that are sorted in one pass over the rows

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from assay.checker.rules.scatter_bounds import deviation, in_ball
 from assay.checker.numerics import UNDERFLOW, Sums, above, gamma, norm_above
 from assay.checker.predictors import DistanceModel
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
+from assay.checker.rules.scatter_bounds import deviation, in_ball
 from assay.claims.definitions import UNIFORM, Definition, distance_risk
 
 

@@ -7,7 +7,7 @@ is shown in English.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from assay.checker.families.folds import of_vote
+from assay.checker.rules.folds import of_vote
 from assay.claims.claim import Certificate, Claim
 from assay.claims.definitions import outward, percent, up
 from assay.claims.words import MOST_NAMED

@@ -89,7 +89,7 @@ class Elman(Learner):
     def _output(self) -> str:
         return "identity"
 
-    def _output(self, Z: np.ndarray) -> np.ndarray:
+    def _output_layer(self, Z: np.ndarray) -> np.ndarray:
         """Return predictions of outputs."""
         raise NotImplementedError
 
@@ -115,7 +115,7 @@ class Elman(Learner):
         batch = self._batch(sequences, Y, T)
         sizes = (rows.n_features, self.n_hidden, Y[0].shape[1])
         with fit_log(self, self.max_iter * self.n_restarts, X, y) as log:
-            self._search(Objective(batch, self.activation, self._output(), self.alpha, sizes), sizes, log)
+            self._search(Objective(batch, self.activation, self._output_layer(), self.alpha, sizes), sizes, log)
         if self._T > 1:
             self.__dict__.pop("feature_names_in_", None)  # the table of sequences has other columns
         return self
@@ -233,7 +233,7 @@ class Elman(Learner):
         were; X without lengths is then one sequence, and a prediction is made at every step."""
         together = state is not None or return_state
         Z, after = self._outputs(X, lengths, state, together)
-        return (self._output(Z), after) if return_state else self._output(Z)
+        return (self._output_layer(Z), after) if return_state else self._output_layer(Z)
 
     # Certificate
 
@@ -281,7 +281,7 @@ class Elman(Learner):
         if not self.last_only_:
             yield NotApplicable("D34/8", "Targets of the steps before the last are no part of the rows.")
             return
-        net, output = self.net, self._output()
+        net, output = self.net, self._output_layer()
         sums = rows.sum(_gradient_sums, net, int(self.steps_), self.activation, output, hasattr(self, "classes_"))
         length = gradient_length(net, list(sums), rows.n_rows, float(self.alpha))
         yield Claim("D34/8", length, params={"rows": rows.n_rows, "alpha": float(self.alpha)})
@@ -394,7 +394,7 @@ class ElmanClassifier(ClassifierMixin, Elman):
     def _output(self) -> str:
         return "logistic" if len(self.classes_) == 2 else "softmax"
 
-    def _output(self, Z: np.ndarray) -> np.ndarray:
+    def _output_layer(self, Z: np.ndarray) -> np.ndarray:
         return self.classes_[(Z[:, 0] > 0).astype(int) if Z.shape[1] == 1 else Z.argmax(axis=1)]
 
     def decision_function(self, X: Any, lengths: Any = None) -> np.ndarray:
@@ -456,7 +456,7 @@ class ElmanRegressor(RegressorMixin, Elman):
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
         return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
 
-    def _output(self, Z: np.ndarray) -> np.ndarray:
+    def _output_layer(self, Z: np.ndarray) -> np.ndarray:
         return Z[:, 0] if Z.shape[1] == 1 else Z
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:

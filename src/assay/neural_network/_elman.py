@@ -115,7 +115,7 @@ class Elman(Learner):
         batch = self._batch(sequences, Y, T)
         sizes = (rows.n_features, self.n_hidden, Y[0].shape[1])
         with fit_log(self, self.max_iter * self.n_restarts, X, y) as log:
-            self._search(Objective(batch, self.activation, self._output_layer(), self.alpha, sizes), sizes, log)
+            self._search(Objective(batch, self.activation, self._output(), self.alpha, sizes), sizes, log)
         if self._T > 1:
             self.__dict__.pop("feature_names_in_", None)  # the table of sequences has other columns
         return self
@@ -281,7 +281,7 @@ class Elman(Learner):
         if not self.last_only_:
             yield NotApplicable("D34/8", "Targets of the steps before the last are no part of the rows.")
             return
-        net, output = self.net, self._output_layer()
+        net, output = self.net, self._output()
         sums = rows.sum(_gradient_sums, net, int(self.steps_), self.activation, output, hasattr(self, "classes_"))
         length = gradient_length(net, list(sums), rows.n_rows, float(self.alpha))
         yield Claim("D34/8", length, params={"rows": rows.n_rows, "alpha": float(self.alpha)})

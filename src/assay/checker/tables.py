@@ -23,7 +23,7 @@ from assay.checker.identity import texts_of
 from assay.checker.numerics import U, gamma
 from assay.checker.predictors import Predictor, decided
 from assay.checker.reader import is_gap, raw_column, raw_rows, target_of, words_in
-from assay.checker.record import SURPRISES, Refused, Rejected, array
+from assay.checker.record import MALFORMED_INPUT_ERRORS, Refused, Rejected, array
 from assay.checker.rule import Clock
 from assay.checker.rules.encodings import TableModel, date_part
 from assay.checker.verdict import Report
@@ -74,7 +74,7 @@ def verify_table(
         if report.holds and used is not None:
             _compare_used(table, raw, Used(used.raw[there][own], used.said[there][own]), clock)
         return report
-    except (Rejected, Refused, *SURPRISES) as error:
+    except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
         return Report(failed("certificate", error))
 
 

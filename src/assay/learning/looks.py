@@ -11,7 +11,7 @@ Python and the studio, several processes at once:
 
 Written are digests of 64 bits and the time, never a cell. The same rows are found again when columns are dropped,
 renamed or added, rows are sorted otherwise, and seed, learners, file name or format are others: by each column's pairs
-of cell and target, in any order; by the targets in their order; where rows were added or taken away, by the smallest 256
+of cell and target, in any order; by the targets in their order; where rows were added or removed, by the smallest 256
 digests of whole rows; and where the target is written otherwise (1 for yes, grams for kilograms, its logarithm), by
 those of rows without it. What is missed: columns dropped or changed *and* either rows added or removed or the target
 written otherwise; rows sorted otherwise *and* every column changed, where the target is a class. What is found wrongly:
@@ -130,7 +130,7 @@ def record(table: RawTable, target: str, held: Any, delta: Decimal, reserve: Res
             _write(base, known, table, target, share(delta, count), reserve)
     except _errors() as error:
         return Looks(0, note=_unreadable(path, error))
-    return Looks(count, spent, _said(count, spent, share(delta, count), reserve))
+    return Looks(count, spent, _sentence(count, spent, share(delta, count), reserve))
 
 
 def reserved(
@@ -178,7 +178,7 @@ def _parts(held: np.ndarray, parts: int, seed: int, group: np.ndarray | None) ->
     return [held[part[units] == k] for k in range(parts)]
 
 
-def _said(count: int, spent: Decimal, own: Decimal, reserve: Reserve | None) -> str:
+def _sentence(count: int, spent: Decimal, own: Decimal, reserve: Reserve | None) -> str:
     sure = 100 * max(Decimal(0), 1 - spent - own)
     if count > 1:
         before = "once" if count == 2 else f"{count - 1} times"
@@ -297,7 +297,7 @@ def _of_rows(table: RawTable, target: str) -> dict[str, list[int]]:
     """Return marks of rows by kind, whatever their columns are called: of whole ones and, where the other columns tell
     most rows apart, of rows without the target."""
     cells = {name: digests.mixed(digests.of_cells(table, name)) for name in table.names}
-    whole = np.sum(list(cells.values()), axis=0, dtype=np.uint64)
+    whole = np.asarray(np.sum(list(cells.values()), axis=0, dtype=np.uint64))
     rest = whole - cells[target]
     marks = {"row": _sketch(digests.mixed(whole))}
     if len(cells) > 2 and len(np.unique(rest)) >= _APART * len(rest):

@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from assay.checker.families.mixture import log_likelihood
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
 from assay.checker.rules import mixtures, network_facts, network_numbers, network_queries, networks
+from assay.checker.rules.mixtures import log_likelihood
 from assay.claims.definitions import Definition, up
 
 

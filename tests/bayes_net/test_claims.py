@@ -387,7 +387,9 @@ class TestAnswers:
         for code in ("D26/6", "D26/7"):
             told = certificate.find(code)
             if set(params) <= set(told.params):
-                assert verdict(changed(certificate, code, params={**told.params, **params}), model, X, code) == "REJECTED"
+                assert (
+                    verdict(changed(certificate, code, params={**told.params, **params}), model, X, code) == "REJECTED"
+                )
 
     def test_other_states_are_less_probable_by_what_the_checker_measures(self):
         X, model = self.model()
@@ -426,4 +428,3 @@ class TestAnswers:
         certificate = model.certify(X, queries=[given])
         assert model.network_.log_evidence(given) < -900
         assert assay.verify(certificate, model, X).holds
-

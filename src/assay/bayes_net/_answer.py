@@ -25,7 +25,7 @@ def labels(codes: np.ndarray, states: Sequence[Any]) -> list[Any]:
     return [states[int(code)] for code in codes]
 
 
-def as_frame(names: Sequence[str], columns: Iterable[Any], backend: str) -> Any:
+def as_frame(names: Sequence[str], columns: Iterable[Any], backend: Any) -> Any:
     """Return a frame of pandas, polars or pyarrow."""
     if backend not in ("pandas", "polars", "pyarrow"):
         raise ValueError(f"sample: frame must be None, 'pandas', 'polars' or 'pyarrow'; got {backend!r}.")

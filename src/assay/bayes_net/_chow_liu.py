@@ -67,7 +67,14 @@ class ChowLiu(NetworkDensity):
         model="products of P(x | parent) over the nodes of a tree",
         strategy="log-likelihood of the rows",
         algorithm="maximum spanning tree of mutual informations",
-        guarantee=("density.log-likelihood", "network.counts", "chow-liu.optimal", "network.marginals", "network.explanation", "network.posterior"),
+        guarantee=(
+            "density.log-likelihood",
+            "network.counts",
+            "chow-liu.optimal",
+            "network.marginals",
+            "network.explanation",
+            "network.posterior",
+        ),
     )
 
     constraints: ClassVar = {"root": Count(low=0), "max_iter": Count(), "tol": Positive()}

@@ -80,7 +80,7 @@ def answers(net: Network, asked: Any, given: dict[str, Any]) -> Iterator[Claim |
     if any(one is None for one in net.states):
         yield NotApplicable("D26/6", _NUMBERS)
         return
-    known = {net.names[node]: net.states[node][int(at)] for node, at in net._known(given).items()}
+    known = {net.names[node]: (net.states[node] or ())[int(at)] for node, at in net._known(given).items()}
     try:
         best, found = net.map_query(asked, known), net.marginals(known, memory=48 * _MOST_CELLS)
     except TooLargeError:

@@ -14,7 +14,6 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, check_consistent_length
 
 from assay import scan

@@ -1,8 +1,8 @@
 """Which graphs say the same: equivalence classes of directed acyclic graphs, and how far two of them are apart.
 
 Two graphs have the same independences if and only if they join the same pairs and have the same colliders a -> c <- b
-whose parents are not joined (Verma and Pearl 1990). Rows can tell no more: of an equivalence class they show which edges
-have one direction in all of its graphs, and which have both among them.
+whose parents are not joined (Verma and Pearl 1990). Rows can tell no more: of an equivalence class they show which
+edges have one direction in all of its graphs, and which have both among them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ class Cpdag:
 
 
 def cpdag(names: Sequence[str], parents: Parents) -> Cpdag:
-    """Return the equivalence class of a graph: its colliders, and what follows from them by the rules of Meek (1995)."""
+    """Return the equivalence class of a graph: its colliders, and what follows by the rules of Meek (1995)."""
     near = [set(above) for above in parents]
     for node, above in enumerate(parents):
         for one in above:

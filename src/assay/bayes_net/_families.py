@@ -23,7 +23,7 @@ _GROUP = 2**16  # entries of tables that are counted side by side
 _POWERS = 2**20
 
 
-def factor_of(score: Any, n: int) -> float:
+def factor_of(score: Any, n: float) -> float:
     """Return f of a score f |B| - LL; -1 for BDeu."""
     if isinstance(score, str):
         return {"ll": 0.0, "aic": 1.0, "bic": 0.5 * np.log(n), "mdl": 0.5 * np.log(n), "bdeu": -1.0}[score]

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 
 from assay import scan
 from assay.base import fit_log
@@ -66,7 +65,7 @@ class NetworkDensity(DensityMixin, NetworkLearner):
 
     def sample(self, n_samples: int = 1, random_state: Any = None, *, frame: str | None = None) -> Any:
         """Return rows drawn from the network, (n_samples, columns), parents before children: values as in an array that
-        was fitted, codes of a frame's states; with `frame` ("pandas", "polars" or "pyarrow") a frame, of their names."""
+        was fitted, codes of a frame's states; with `frame` ("pandas", "polars", "pyarrow") a frame, of their names."""
         return self._drawn(n_samples, random_state, frame)[0]
 
     def predict_column_proba(self, X: Any, column: Any) -> np.ndarray:

@@ -258,7 +258,9 @@ def counts_claim(rows: Rows, prior: str, exact: bool = True, prior_alpha: float 
     """Return the claim that the stored counts are those of the rows: exactly, or up to rounding if weights are not
     whole numbers."""
     exact = exact and (not rows.has_weight or rows.sum(_uneven) == 0)
-    smoothed = {"prior": "smoothed", "prior_alpha": prior_alpha} if prior == "rows" and prior_alpha else {"prior": prior}
+    smoothed = (
+        {"prior": "smoothed", "prior_alpha": prior_alpha} if prior == "rows" and prior_alpha else {"prior": prior}
+    )
     return Claim("D28/1", 0.0 if exact else 1e-9, params={"rows": rows.n_rows, **smoothed})
 
 

@@ -37,7 +37,9 @@ class Query(Rule):
         found = {}
         for node, state in told.items():
             if node not in self.net.names or state not in self.net.levels[self.net.names.index(node)]:
-                raise Rejected(f"{name} names {str(node)[:40]!r} = {str(state)[:40]!r}, which the network does not have")
+                raise Rejected(
+                    f"{name} names {str(node)[:40]!r} = {str(state)[:40]!r}, which the network does not have"
+                )
             at = self.net.names.index(node)
             found[at] = self.net.levels[at].index(state)
         return found
@@ -136,6 +138,9 @@ class Posterior(Query):
                 logs = self.logs(self.given, [node])
                 if not np.isfinite(logs).any():
                     raise Rejected("the states that are given have probability 0")
-                found, off = np.exp(logs - _log_sum(logs, 0)), math.expm1(2 * self.error + gamma(self.net.sizes[node] + 8))
+                found, off = (
+                    np.exp(logs - _log_sum(logs, 0)),
+                    math.expm1(2 * self.error + gamma(self.net.sizes[node] + 8)),
+                )
             worst = largest(worst, float(above(np.max(np.abs(found - one) + off * found), 4)))
         return worst

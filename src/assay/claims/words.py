@@ -27,13 +27,13 @@ class Section(NamedTuple):
 
 def sections(certificate: Certificate) -> Iterator[Section]:
     """Yield the parts of a certificate as titles and sentences."""
-    known = [claim for claim in certificate.claims if definition(claim.template) is not None]
+    known = _known(certificate)
     facts = [claim for claim in known if claim.is_fact]
     risks = [claim for claim in known if not claim.is_fact]
     if len(known) < len(certificate.claims):
         yield Section("Unknown", [f"{len(certificate.claims) - len(known)} claims that no definition explains."])
     if facts:
-        yield Section("Facts about the given rows", [_said(claim) for claim in facts])
+        yield Section("Facts about the given rows", [_sentence(claim) for claim in facts])
     if risks:
         yield Section("About new data", [_about_new(claim, risks) for claim in risks])
     if certificate.not_applicable:
@@ -49,7 +49,12 @@ def sections(certificate: Certificate) -> Iterator[Section]:
 def assumptions(certificate: Certificate) -> list[str]:
     """Return what the statements about new data assume, each in words."""
     declared = [DECLARED] if has_declared_split(certificate) else []
-    return [*_assumed([claim for claim in certificate.claims if not claim.is_fact]), *declared]
+    return [*_assumed([claim for claim in _known(certificate) if not claim.is_fact]), *declared]
+
+
+def _known(certificate: Certificate) -> list[Claim]:
+    """Return the claims that a definition explains; a certificate that was read may have others."""
+    return [claim for claim in certificate.claims if definition(claim.template) is not None]
 
 
 DECLARED = (
@@ -69,7 +74,9 @@ MOST_NAMED = 8  # classes that are listed by name
 
 def population(certificate: Certificate) -> str:
     """Return what new data must be like for the statements about it: columns, classes, groups, time."""
-    known = certificate.data["train"]
+    known = certificate.data.get("train")
+    if known is None:
+        return "Unknown: the certificate names no training rows."
     parts = [f"the same {known.columns} columns, measured in the same way"]
     if known.labels is not None:
         names = ", ".join(map(repr, known.labels[:MOST_NAMED])) + (", ..." if len(known.labels) > MOST_NAMED else "")
@@ -93,7 +100,7 @@ def _assumed(risks: list[Claim]) -> list[str]:
     return [f"{text} [{code}]" for code, text in words.items()]
 
 
-def _said(claim: Claim) -> str:
+def _sentence(claim: Claim) -> str:
     """Return the sentence of a claim; one whose parts do not fit has none."""
     try:
         return claim.statement
@@ -102,7 +109,7 @@ def _said(claim: Claim) -> str:
 
 
 def _about_new(claim: Claim, risks: list[Claim]) -> str:
-    said = f"{_said(claim)} Confidence {_percent(claim.delta)}."
+    said = f"{_sentence(claim)} Confidence {_percent(claim.delta)}."
     rivals = [one for one in risks if one.quantity == claim.quantity]
     if claim is not tightest(risks) or len(rivals) < 2:
         return said

@@ -91,7 +91,7 @@ def learn(
 
     Ctrl-C once ends the search and keeps what is done; twice quits.
     """
-    from assay.nursery import LEARNERS, started_early
+    from assay.fork_server import LEARNERS, started_early
 
     with nullcontext() if workers == 0 else started_early(*LEARNERS), _messages():
         from assay.cli import learning

@@ -36,7 +36,7 @@ class TestHidden:
         return net, X, BayesianNetwork(EDGES, **options).fit(X)
 
     def test_the_tables_are_recovered_up_to_the_names_of_the_states(self):
-        net, X, model = self.fitted(20_000)
+        net, _, model = self.fitted(20_000)
         errors = []
         for order in permutations(range(2)):
             found = [model.network_.tables[0][list(order)], *(t[list(order)] for t in model.network_.tables[1:])]

@@ -98,8 +98,8 @@ class NetworkDensity(DensityMixin, NetworkLearner):
     def certify(self, X: Any, y: Any = None, *, queries: Sequence[Any] = (), **asked: Any) -> Certificate:
         """Return a certificate of this fitted model; see `Learner.certify`.
 
-        `queries` are evidence, states by name, or pairs (nodes, evidence): of each the certificate proves which states of
-        the nodes, or of all that are not known, are the most probable together, and the probabilities of all states.
+        `queries` are evidence, states by name, or pairs (nodes, evidence): of each the certificate proves which states
+        of the nodes, or of all that are not known, are the most probable together, and the probabilities of all states.
         """
         self.queries = [one if isinstance(one, tuple) else (None, one) for one in queries]
         try:

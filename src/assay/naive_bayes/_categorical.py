@@ -50,7 +50,7 @@ class CategoricalNB(ColumnsNB):
     class_prior : (n_classes,) or None
         Class probabilities, if given.
     prior_alpha : float >= 0
-        Rows added to each class where class probabilities are shares of the rows: (n_c + prior_alpha) / (n + K prior_alpha).
+        Rows added to each class if probabilities are shares of the rows: (n_c + prior_alpha) / (n + K prior_alpha).
     min_categories : int, (n_features,) or None
         Least number of levels of each column; None takes the largest value seen.
     n_jobs : int or None

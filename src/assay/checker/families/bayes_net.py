@@ -72,8 +72,8 @@ def _explanation(value: float, direction: str, params: Mapping[str, Any]) -> str
 
 def _posterior(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
-        f"The listed probabilities of the states of every node given {_told(params['given'])} are those of the network, "
-        f"to within {up(value, 1)}."
+        f"The listed probabilities of the states of every node given {_told(params['given'])} are those of the "
+        f"network, to within {up(value, 1)}."
     )
 
 

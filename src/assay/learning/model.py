@@ -16,7 +16,7 @@ from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate
 from assay.claims.model import StoredModel
 from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, raw_table
-from assay.guarantees.ledger import CertifyOptions
+from assay.guarantees.ledger import CertifyOptions, price_of_look
 from assay.guarantees.seal import About, DataSplit, Others, issue
 from assay.learning.memory import Memory, class_scores, ranked, remember, sizes_of
 
@@ -103,14 +103,17 @@ class TableModel:
         others: Others | None = None,
         seed: int | None = None,
         time: ColumnType | None = None,
+        look: int = 1,
     ) -> Certificate:
         """Return a certificate of the model on rows of a table, some of which were kept out of `fit`; `seed` is the one
-        that they were drawn with, if they were, and `time` the column by which they are the newest, if they are.
+        that they were drawn with, if they were, and `time` the column by which they are the newest, if they are. `look`
+        counts the looks at these rows, this one included, which prediction sets and intervals pay for, too.
 
         All rows are read as new ones are. The claims are computed from encoded rows; fingerprints are those of the raw
         rows, which the checker reads and encodes by itself.
         """
         compared = len(asked.compared) or 1 + len(() if others is None else others.entries)
+        compared *= price_of_look(look)
         self.memory = self.recall(source, held, compared) if asked.groups is None else None
         raw, y = self.raw(source), self.labels(source)
         kept = np.setdiff1d(np.arange(len(raw)), held)
@@ -309,10 +312,11 @@ class TableModel:
         again = self.recall(own, held, self.memory.compared)
         paid = [int(claim.params["compared"]) for claim in certificate.claims if "compared" in claim.params]
         paid.append(1 + sum(code in ("P01/1", "P05/1") for code, _ in certificate.unreported))
+        look = 1 if certificate.looks is None else certificate.looks["count"]
         return (
             again is not None
             and again.rows == self.memory.rows
-            and self.memory.compared >= (max(paid) if len(held) else 1)
+            and self.memory.compared >= (max(paid) * price_of_look(look) if len(held) else 1)
             and self._same_sizes(own, held)
             and again.columns == self.memory.columns
         )

@@ -49,6 +49,7 @@ class Problem:
     is_fold: bool = False
     group_name: str = ""
     newest_by: ColumnType | None = None  # the column whose newest rows are held out
+    task_is_told: bool = False  # or else seen in the targets
     _views: dict[frozenset[str], tuple[Encoding, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -104,7 +105,7 @@ def make_problem(
         marks, held, train, known = _drawn(raw, target, share, seed, group, time, in_folds, None)
         if not _readable(raw, known.type).all():
             raise ValueError(f"the target {target!r} is written in different ways in different rows; write it in one.")
-    task = task or _task_of(known, notes)
+    told, task = task is not None, task or _task_of(known, notes)
     y = target_values(known, task)
     apart = tuple(name for name in (group, time) if name)
     features = informative_columns(raw.take(train).without(target, *apart).typed())
@@ -120,7 +121,7 @@ def make_problem(
     by_time = None if marks[1] is None else marks[1][train]
     return Problem(
         raw, known.type, features, task, y, train, held, seed, folder, marks[0], by_time, apart, notes,
-        group_name=group or "", newest_by=None if time is None else _times(raw, time).type,
+        group_name=group or "", newest_by=None if time is None else _times(raw, time).type, task_is_told=told,
     )  # fmt: skip
 
 
@@ -132,6 +133,11 @@ def fold_problem(whole: Problem, held: np.ndarray, folder: Path) -> Problem:
         raise ValueError(
             f"the target {known.name!r} looks different in different rows (numbers in some folds, names in others); "
             "correct the cells that are not like the others."
+        )
+    if not whole.task_is_told and _task_of(known, []) != whole.task:
+        raise ValueError(
+            f"whether the target {known.name!r} holds classes or numbers is told by a few rows, and not by those outside "
+            "each fold: say which (--task classify, or regress)."
         )
     y = target_values(known, whole.task)
     if whole.task == "classify":

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.checker.draws import GROUPS, HOLDOUT, RESERVE, drawn_folds, drawn_order
-from assay.checker.families.table import TableModel, date_part
 from assay.checker.family import read_model, stored_form
 from assay.checker.identity import texts_of
 from assay.checker.numerics import U
@@ -26,6 +25,7 @@ from assay.checker.predictors import Predictor, decided
 from assay.checker.reader import is_gap, raw_column, raw_rows, target_of, words_in
 from assay.checker.record import SURPRISES, Refused, Rejected, array
 from assay.checker.rule import Clock
+from assay.checker.rules.encodings import TableModel, date_part
 from assay.checker.verdict import Report
 from assay.checker.verify import failed, verify
 from assay.claims.claim import Certificate

@@ -129,11 +129,15 @@ class NamedMembers(OfLearners, _BaseComposition):
         return Bunch(**dropped, **dict(zip(self._names(), self.estimators_)))
 
     @property
-    def member_kinds_(self) -> dict[str, Any]:
-        """The class of each member by name, and whether all are of one kind (`homogeneous`)."""
+    def member_kinds_(self) -> dict[str, str]:
+        """The class of each member by name."""
         check_is_fitted(self, "members_")
-        kinds = {name: type(one).__name__ for name, one in zip(self._names(), self.estimators_)}
-        return {**kinds, "homogeneous": len(set(kinds.values())) == 1}
+        return {name: type(one).__name__ for name, one in zip(self._names(), self.estimators_)}
+
+    @property
+    def homogeneous_(self) -> bool:
+        """Whether all members are of one class."""
+        return len(set(self.member_kinds_.values())) == 1
 
 
 @dataclass(eq=False, repr=False)

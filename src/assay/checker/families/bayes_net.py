@@ -9,9 +9,9 @@ each column as JSON. The last node of a classifier is the class, which is no col
 from collections.abc import Mapping
 from typing import Any
 
-from assay.checker.families.mixture import log_likelihood
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
 from assay.checker.rules import mixtures, network_facts, network_numbers, networks
+from assay.checker.rules.mixtures import log_likelihood
 from assay.claims.definitions import Definition, up
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.special import erfc, log_ndtr
 
-from assay.checker.families.linear import read_linear
 from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.numerics import SMALLEST, Products, U, above, gamma, is_psd_after, norm_above
 from assay.checker.predictors import Linear, Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
+from assay.checker.rules.linear_models import read_linear
 from assay.checker.rules.losses import sigmoid
 from assay.claims.definitions import Definition, outward, up
 

@@ -7,9 +7,9 @@ Arrays: `edges_` (d, bins + 1) increasing, `cells_` (m, d) places of the cells t
 from collections.abc import Mapping
 from typing import Any
 
-from assay.checker.families.mixture import log_likelihood
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.rules import densities, mixtures
+from assay.checker.rules.mixtures import log_likelihood
 from assay.claims.definitions import Definition
 
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.families.linear import class_weights, enclosure
-from assay.checker.family import NUMBERS, WHOLE, Family, Variant
-from assay.checker.rules import duality, kernel_gap, kernels, leave_one_out, machines
+from assay.checker.family import Family, Variant
+from assay.checker.rules import duality, kernels, leave_one_out, machines
+from assay.checker.rules.kernel_gap import GAP
+from assay.checker.rules.kernels import ARRAYS
+from assay.checker.rules.linear_models import class_weights, enclosure
 from assay.checker.rules.support_vectors import SupportCompression
-from assay.claims.definitions import PRIOR, Definition, error_rate, gap_sentence, outward, up
+from assay.claims.definitions import PRIOR, Definition, error_rate, outward, up
 
 
 def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -41,19 +43,6 @@ def _width(array: np.ndarray, model: Any) -> bool:
     return array.shape == () and bool(array >= 0)
 
 
-GAP = Definition(
-    "opt.kernel-duality-gap",
-    kernel_gap.KernelGap,
-    gap_sentence(),
-    by_loss={
-        "squared": "kernel-ridge.gap",
-        "logistic": "kernel-logistic.gap",
-        "hinge": "svm.gap",
-        "epsilon-insensitive": "svr.gap",
-    },
-)
-
-
 def _press(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The mean squared leave-one-out error of the exact algorithm is at most {up(value, 6)}."
 
@@ -71,13 +60,6 @@ CLAIMS = {
         PRIOR,
         quantity="error rate",
     ),
-}
-ARRAYS = {
-    "support_vectors_": NUMBERS,
-    "pair_coef_": NUMBERS,
-    "intercept_": NUMBERS,
-    "support_": WHOLE,
-    "kernel_numbers_": NUMBERS,
 }
 FAMILY = Family(
     "kernel",

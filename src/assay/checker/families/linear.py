@@ -7,12 +7,9 @@ row of coefficients for two classes (positive: the second), one row per class fo
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from assay.checker.family import NUMBERS, Family, Variant
-from assay.checker.predictors import Linear
-from assay.checker.record import Rejected
 from assay.checker.rules import duality, geometry, gradient, leave_one_out, multinomial
+from assay.checker.rules.linear_models import class_weights, enclosure, mistakes, read_linear
 from assay.checker.rules.perceptron import PerceptronCompression
 from assay.checker.rules.stability import StabilityInBall
 from assay.claims.definitions import (
@@ -25,18 +22,6 @@ from assay.claims.definitions import (
     problem_in_words,
     up,
 )
-
-
-def read_linear(W: np.ndarray, b: np.ndarray, classes: tuple[str, ...] | None) -> Linear:
-    """Return the model after checking that coefficients, intercepts and classes fit together."""
-    if not 1 <= W.ndim <= 2 or b.ndim > 1 or not W.size or b.size not in (1, len(np.atleast_2d(W))):
-        raise Rejected(f"coef_ has shape {W.shape} and intercept_ {b.shape}; they must be (K, d) and (K,)")
-    if W.ndim == 1 and classes is not None:
-        raise Rejected("coef_ of a classifier must have a row for each output")
-    W = np.atleast_2d(W)
-    if classes is not None and len(W) != len(classes) and (len(W), len(classes)) != (1, 2):
-        raise Rejected(f"coef_ has {len(W)} rows for {len(classes)} classes")
-    return Linear(W, np.broadcast_to(b, (len(W),)), classes)
 
 
 def _suboptimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -67,29 +52,8 @@ def _inseparable(value: float, direction: str, params: Mapping[str, Any]) -> str
     return f"Every {_plane(params)} makes at least {int(value)} training errors{told}."
 
 
-def mistakes(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    """Return the sentence of Novikoff's bound."""
-    return (
-        f"To separate {classes_in_words(params)} the perceptron made {params['updates']} updates, within the bound "
-        f"(R / margin)^2 <= {up(value, 6)} for a separator of margin {outward(params['margin'], 'lower', 6)}."
-    )
-
-
-def enclosure(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    """Return the sentence of the distance to the exact optimum."""
-    text = f"The coefficients are within distance {up(value)} of the exact optimum's."
-    if "fixed_rows" in params:
-        text += f" The exact optimum predicts the same class on at least {params['fixed_rows']} training rows."
-    return text
-
-
 def _left_out(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The exact algorithm makes at most {int(value)} leave-one-out errors on these rows."
-
-
-def class_weights(array: np.ndarray, model: Any) -> bool:
-    """Tell whether an array weighs the classes of a model."""
-    return array.shape == (len(model.classes),) and bool(np.all(array >= 0))
 
 
 CLAIMS = {

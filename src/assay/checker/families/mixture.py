@@ -11,14 +11,8 @@ from typing import Any
 
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.rules import densities, mixtures
-from assay.claims.definitions import WEIGHED, Definition, up
-
-
-def log_likelihood(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    """Return the sentence of the mean log-likelihood."""
-    shown = f"{params['center']:.6g}"
-    within = up(value + abs(params["center"] - float(shown)), 1)
-    return f"The mean log-likelihood of the training rows is {shown} nats, to within {within}{WEIGHED}."
+from assay.checker.rules.mixtures import log_likelihood
+from assay.claims.definitions import Definition, up
 
 
 def _stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:

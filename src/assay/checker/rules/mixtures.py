@@ -12,7 +12,8 @@ a fixed point and nowhere else. An amount `reg` on the diagonals adds reg U_k' U
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -29,6 +30,7 @@ from assay.checker.rules.densities import (
     check_factor,
     summed,
 )
+from assay.claims.definitions import WEIGHED, up
 
 _FARTHEST = 50.0  # error of a logarithm of a share beyond which nothing is claimed
 MOST_WORK = 4e8
@@ -406,3 +408,10 @@ class HistogramCounts(Rule):
             wrong = int(np.flatnonzero(self.counted != self.model.counts)[0])
             raise Rejected(f"cell {wrong} holds {self.counted[wrong]} rows, not {self.model.counts[wrong]:g}")
         return float(self.outside)
+
+
+def log_likelihood(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    """Return the sentence of the mean log-likelihood."""
+    shown = f"{params['center']:.6g}"
+    within = up(value + abs(params["center"] - float(shown)), 1)
+    return f"The mean log-likelihood of the training rows is {shown} nats, to within {within}{WEIGHED}."

@@ -169,7 +169,9 @@ def _check_groups(certificate: Certificate, cells: Cells, rows: int) -> None:
     unit, held = _units(certificate, cells, rows), np.zeros(rows, dtype=bool)
     held[array(certificate.split["holdout"], "split of holdout", (None,), integer=True)] = True
     if np.intersect1d(unit[held], unit[~held]).size:
-        raise Rejected("the hold-out rows are of groups that training rows have, so that they say nothing of new groups")
+        raise Rejected(
+            "the hold-out rows are of groups that training rows have, so that they say nothing of new groups"
+        )
 
 
 def _units(certificate: Certificate, cells: Cells, rows: int) -> np.ndarray:

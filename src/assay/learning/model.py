@@ -161,12 +161,8 @@ class TableModel:
         return read_target(raw_table(source), self.target, self.task, classes)
 
     def own_rows(self, source: RawTable) -> np.ndarray:
-        """Return the numbers of the rows that the model is about: they have a target that can be read."""
-        there = source.present(self.target.name)
-        if self.target.kind == "numeric":
-            rows = source.take(there)
-            there[there] = ~rows.read_as((self.target,), lenient=True).column(self.target.name).missing
-        return np.flatnonzero(there)
+        """Return the numbers of the rows that the model is about; see `has_target`."""
+        return np.flatnonzero(has_target(source, self.target, self.task))
 
     def certified_rows(self, source: RawTable, certificate: Certificate) -> RawTable:
         """Return the rows that a certificate is about: those with a target, but for those kept for later looks."""
@@ -348,19 +344,30 @@ class TableModel:
         return []
 
 
+def has_target(source: RawTable, target: ColumnType, task: str) -> np.ndarray:
+    """Return which rows have a target: of numbers, one that can be read; of classes, any that is no gap, since one that
+    is written otherwise is a class that there is not."""
+    if target.kind != "numeric":
+        return source.present(target.name)
+    if task == "classify":
+        return source.told(target)
+    return ~source.read_as((target,), lenient=True).column(target.name).missing
+
+
 def read_target(source: RawTable, target: ColumnType, task: str, classes: np.ndarray) -> np.ndarray:
     """Return the targets of rows, read as the training rows' were; a class that these lack keeps its own name."""
-    column = source.read_as((target,)).column(target.name)
-    if column.missing.any():
+    if not has_target(source, target, task).all():
         raise ValueError(f"the target {target.name!r} has missing values.")
+    column = source.read_as((target,), lenient=True).column(target.name)
     if task == "regress":
         return target_values(column, task)
     if target.kind != "numeric":
         return np.array(source.text(target.name).tolist(), dtype=str)
+    known = np.where(column.missing, float(classes.max()) + 1, column.data)
     if classes.dtype.kind in "iu":  # a number that is not whole is no class that there is
-        whole = np.where(column.data == np.round(column.data), column.data, float(classes.max()) + 1)
+        whole = np.where(known == np.round(known), known, float(classes.max()) + 1)
         return np.clip(whole, -(2.0**53), 2.0**53).astype(np.int64)
-    return column.data
+    return known
 
 
 def target_values(target: Column, task: str) -> np.ndarray:

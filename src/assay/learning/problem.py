@@ -93,7 +93,7 @@ def make_problem(
 ) -> Problem:  # fmt: skip
     """Return the problem that rows with a target pose; with `in_folds` no rows are held out, with a share of None the
     usual one; `own` are hold-out rows that were drawn before."""
-    notes: list[str] = []
+    notes: list[str] = [raw.note] if raw.note else []
     marks, held, train, known = _drawn(raw, target, task, share, seed, group, time, in_folds, own)
     there = has_target(raw, known.type, task or _task_of(known, []))
     if not there.all() and own is not None:
@@ -136,8 +136,8 @@ def fold_problem(whole: Problem, held: np.ndarray, folder: Path) -> Problem:
         )
     if not whole.task_is_told and _task_of(known, []) != whole.task:
         raise ValueError(
-            f"whether the target {known.name!r} holds classes or numbers is told by a few rows, and not by those outside "
-            "each fold: say which (--task classify, or regress)."
+            f"whether the target {known.name!r} holds classes or numbers is told by a few rows, and not by those "
+            "outside each fold: say which (--task classify, or regress)."
         )
     y = target_values(known, whole.task)
     if whole.task == "classify":

@@ -284,9 +284,9 @@ class CommitteeOf(NamedMembers):
 
     def _outputs(self, members: list[Any], X: Any) -> np.ndarray:
         """Return what the members say of rows, (rows, members, outputs)."""
-        return np.stack([self._said(one, X) for one in members], axis=1)
+        return np.stack([self._member_output(one, X) for one in members], axis=1)
 
-    def _said(self, member: Any, X: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any) -> np.ndarray:
         raise NotImplementedError
 
     def _one_hot(self, y: np.ndarray) -> np.ndarray:
@@ -295,7 +295,7 @@ class CommitteeOf(NamedMembers):
     def _combined(self, X: Any) -> np.ndarray:
         """Return the weighted sum of what the members say."""
         total: Any = 0.0
-        for weight, values in self._answers(lambda one: self._said(one, X)):
+        for weight, values in self._answers(lambda one: self._member_output(one, X)):
             total = total + weight * values
         return total
 

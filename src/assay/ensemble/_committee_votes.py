@@ -186,7 +186,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     # What it says
     # ----------------------------------------------------------------------------------------
 
-    def _said(self, member: Any, X: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any) -> np.ndarray:
         if self.voting == "hard":
             return one_hot(np.asarray(member.predict(X), dtype=np.int64), len(self.classes_))
         if not hasattr(member, "predict_proba"):
@@ -352,7 +352,7 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
     def _link_of(self, t: int) -> int:
         return raw_link(self.members_[t])
 
-    def _said(self, member: Any, X: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any) -> np.ndarray:
         return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)
 
     def predict(self, X: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ from assay.claims.claim import FORMAT, Certificate, Claim
 from assay.claims.definitions import Definition
 
 _PRODUCER = re.compile(r"[a-z0-9_.+-]{1,40}/[a-z0-9_.+-]{1,40}")
-SURPRISES = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+MALFORMED_INPUT_ERRORS = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 """What malformed input makes NumPy and Python raise; each is a verdict, never a traceback."""
 _DECIMAL = re.compile(r"[0-9]{1,40}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,2})?", re.ASCII)
 

@@ -14,7 +14,7 @@ import numpy as np
 from assay.checker import bounds, facts
 from assay.checker.family import find, read_model, stored_form
 from assay.checker.identity import copies
-from assay.checker.record import SURPRISES, Refused, Rejected, check_record
+from assay.checker.record import MALFORMED_INPUT_ERRORS, Refused, Rejected, check_record
 from assay.checker.rows import DataSet, Reader, Table, columns_of, other_rows, tables_of
 from assay.checker.rule import Clock, Context, Rule, View
 from assay.checker.verdict import Report, Verdict
@@ -72,7 +72,7 @@ def verify(
         reader = Reader(inner, variant.target, predictor.columns, encode)
         tables = tables_of(certificate, X, y, sample_weight, holdout)
         return _Check(certificate, allowed, reader, tables, columns or {}, clock).report()
-    except (Rejected, Refused, *SURPRISES) as error:
+    except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
         return Report(failed("certificate", error))
 
 
@@ -218,7 +218,7 @@ class _Check:
             self.clock.check()
             with np.errstate(all="ignore"):  # an overflow shows as an infinite bound, which no claim meets
                 return step()
-        except (Rejected, Refused, *SURPRISES) as error:
+        except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
             self.failures.setdefault(position, error)
             return None
 

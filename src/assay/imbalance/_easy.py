@@ -125,7 +125,7 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
     def _combine(self, said: Sequence[Output], block: Block) -> Output:
         return votes_of(said, self.vote_weights_, self.links_, float(self.needed_))
 
-    def _said(self, member: Any, X: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any) -> np.ndarray:
         if self.voting == "hard":
             return one_hot(np.asarray(member.predict(X), dtype=np.int64), len(self.classes_))
         if not hasattr(member, "predict_proba"):
@@ -133,7 +133,7 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
         return np.asarray(member.predict_proba(X), dtype=np.float64)
 
     def _mean(self, X: Any) -> np.ndarray:
-        said = thread_map(lambda one: self._said(one, X), self.members_, n_jobs=self.n_jobs)
+        said = thread_map(lambda one: self._member_output(one, X), self.members_, n_jobs=self.n_jobs)
         total = sum(weight * one for weight, one in zip(self.vote_weights_.tolist(), said))
         return np.asarray(total) / self.vote_weights_.sum()
 

@@ -18,7 +18,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, TextIO
 
-from assay.nursery import LEARNERS, started_early
+from assay.fork_server import LEARNERS, started_early
 
 Tell = Callable[[dict[str, Any]], None]
 STOP = threading.Event()

@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.checker.families.folds import of_vote
 from assay.claims.claim import Certificate, Claim
-from assay.claims.definitions import outward, percent, up
+from assay.claims.sentences import outward, percent, up
 from assay.claims.words import MOST_NAMED
 
 Sentence = Callable[[float, str, Mapping[str, Any]], str]

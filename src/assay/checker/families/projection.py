@@ -1,7 +1,6 @@
 """Rows near a flat (PCA, truncated decompositions): the distance to it, that none is nearer (D18), new rows (P26)."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,7 +13,8 @@ from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma, norm_above
 from assay.checker.predictors import DistanceModel
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.claims.definitions import UNIFORM, Definition, distance_risk, up
+from assay.claims.definitions import UNIFORM, Definition
+from assay.claims.sentences import Part, Sentence, distance_risk
 
 WIDEST = 2_000
 """Columns up to which the eigenvalues of a matrix are enclosed."""
@@ -205,16 +205,19 @@ def deviation(most: float, delta: Fraction, n: int) -> float:
     return above(3.0 * most * math.sqrt(ln_above(1 / delta) / (2 * n)))
 
 
-def _optimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    where = "of" if params["centred"] else "through the origin of"
-    return (
-        f"No flat {where} {params['components']} dimensions is nearer to the {params['rows']} training rows: their "
-        f"mean squared distance to this one is at most {up(value)} above the least."
-    )
+_OPTIMALITY = Sentence(
+    {
+        "": "No flat {where} {components} dimensions is nearer to the {rows} training rows: their mean squared "
+        "distance to this one is at most {value:up} above the least.",
+        "centred": "of",
+        "origin": "through the origin of",
+    },
+    lambda value, direction, params: {"where": Part("centred" if params["centred"] else "origin")},
+)
 
 
 CLAIMS = {
-    "D18/1": Definition("pca.optimality", FlatOptimality, _optimality),
+    "D18/1": Definition("pca.optimality", FlatOptimality, _OPTIMALITY),
     "P26/2": Definition(
         "projection.risk",
         FlatRisk,

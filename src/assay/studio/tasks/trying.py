@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from assay import persist
-from assay.claims.definitions import outward
+from assay.claims.sentences import outward
 from assay.learning import TableModel
 
 Values = dict[str, Any]

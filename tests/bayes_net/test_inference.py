@@ -44,7 +44,7 @@ class TestUnderflow:
 
     @pytest.mark.parametrize("method", EXACT)
     def test_evidence_against_each_state_beyond_the_range_of_doubles(self, method):
-        """Either half of the children alone makes a state impossible, as far as doubles can tell: 0.9^-1000 / 0.1^..."""
+        """Either half of the children alone makes a state impossible, as doubles see it: 0.9^-1000 / 0.1^..."""
         assert star(2000, 0.9).infer("root", split(2000, 1000), method=method)["0"] == pytest.approx(0.5, abs=1e-9)
         wanted = 1 / (1 + (0.1 / 0.9) ** 2)
         assert star(2000, 0.9).infer("root", split(2000, 1001), method=method)["0"] == pytest.approx(wanted, abs=1e-9)

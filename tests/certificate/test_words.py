@@ -1,11 +1,15 @@
 """A certificate in plain words: every statement, assumption and gap is there, once, and escaped."""
 
+import json
 from dataclasses import replace
 
-from assay.claims.claim import NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.claims.definitions import ASSUMPTIONS, codes, definition
+from assay.claims.document import DocumentError, from_json, to_json
 from assay.claims.words import UNDETECTABLE
+from assay.report.claims_zh import population_zh
 from tests.certificate import count_cases, forge
+from tests.certificate.forged_files import Parts, certificate_forgeries
 
 
 def certificate():
@@ -52,3 +56,33 @@ def test_html_has_the_same_lines_escaped():
     assert "too few rows for &lt;this&gt; class" in html
     assert "<this>" not in html
     assert html.count("<li>") == str(certificate()).count("  - ")
+
+
+def test_a_forged_certificate_is_printed_whatever_its_fields_say():
+    """No change of any one field that the reader lets through makes printing fail or adds a line."""
+    parts = Parts({}, {}, json.loads(to_json(certificate())))
+    printed = 0
+    for name, change in certificate_forgeries(parts):
+        forged = parts.copy()
+        change(forged)
+        try:
+            read = from_json(json.dumps(forged.certificate))
+        except DocumentError:
+            continue
+        printed += 1
+        text, html = str(read), read._repr_html_()
+        assert all(line.isprintable() for line in text.split("\n")), name
+        assert "\n  - The error rate is 0 %." not in text, name
+        assert html.startswith("<div>"), name
+        assert read.tightest is None or read.tightest in read.claims, name
+        assert population_zh(read), name
+    assert printed > 100
+
+
+def test_unknown_claims_have_no_sentence_and_hide_none():
+    read = replace(certificate(), claims=(*certificate().claims, Claim("X99/1", 0.0)), data={})
+    assert "1 claims that no definition explains." in str(read)
+    assert "the certificate names no training rows" in str(read)
+    assert read.claims[-1].kind == "X99/1"
+    assert read.tightest is read.claims[1]
+    assert read.find("holdout.binomial") is read.claims[1]

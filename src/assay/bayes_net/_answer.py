@@ -13,7 +13,8 @@ def place_of(value: Any, states: Sequence[str]) -> int | None:
     if str(value) in states:
         return states.index(str(value))
     if isinstance(value, Real):
-        text = repr(int(value)) if float(value) % 1 == 0 else repr(float(value))
+        number = float(value)
+        text = repr(int(number)) if number % 1 == 0 else repr(number)
         return states.index(text) if text in states else None
     return None
 

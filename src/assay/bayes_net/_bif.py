@@ -17,7 +17,7 @@ def read_bif(path: Any) -> Network:
     """Return the network that a BIF file holds; text that begins with "network" is read as such.
 
     >>> text = "network n {} variable a { type discrete [2] { no, yes }; } probability (a) { table 0.25, 0.75; }"
-    >>> read_bif(text).infer("a")["yes"]
+    >>> round(read_bif(text).infer("a")["yes"], 12)
     0.75
     """
     text = str(path)

@@ -14,7 +14,8 @@ def do(net: "Network", known: Mapping[int, float]) -> "Network":
     numbers = [node for node in known if net.is_number(node)]
     kept = [node for node in range(len(net.names)) if node not in numbers]
     place = {node: i for i, node in enumerate(kept)}
-    parents, tables = [], []
+    parents: list[tuple[int, ...]] = []
+    tables = []
     for node in kept:
         if node in known:
             parents.append(())
@@ -22,7 +23,8 @@ def do(net: "Network", known: Mapping[int, float]) -> "Network":
             continue
         parents.append(tuple(place[one] for one in net.parents[node] if one not in numbers))
         tables.append(_with_values(net, node, known) if net.is_number(node) else net.tables[node])
-    names, states = (tuple(one[node] for node in kept) for one in (net.names, net.states))
+    names = tuple(net.names[node] for node in kept)
+    states = tuple(net.states[node] for node in kept)
     return type(net)(names, states, tuple(parents), tuple(tables))
 
 

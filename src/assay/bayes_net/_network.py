@@ -362,7 +362,8 @@ class Network:
         A node that is set keeps its name and loses its parents; it has the state with probability 1. A number that is
         set is no longer a node: its children have its value in their intercepts.
 
-        >>> net = Network.of({"a": ["0", "1"], "b": ["0", "1"]}, {"a": [0.5, 0.5], "b": (["a"], [[0.9, 0.1], [0.2, 0.8]])})
+        >>> levels = {"a": ["0", "1"], "b": ["0", "1"]}
+        >>> net = Network.of(levels, {"a": [0.5, 0.5], "b": (["a"], [[0.9, 0.1], [0.2, 0.8]])})
         >>> net.do({"b": 1}).infer("a")["1"]
         0.5
         """

@@ -55,8 +55,9 @@ class Claim:
 
     @property
     def kind(self) -> str:
-        """Name of what is claimed, for example "holdout.binomial" or "logistic.gap"."""
-        return self._template.called(self.params)
+        """Name of what is claimed, for example "holdout.binomial" or "logistic.gap"; the code if nothing defines it."""
+        found = definition(self.template)
+        return self.template if found is None else found.called(self.params)
 
     @property
     def is_fact(self) -> bool:
@@ -66,7 +67,8 @@ class Claim:
     @property
     def quantity(self) -> str:
         """What is bounded ("error rate", "mean loss"), if other statements bound the same; else ""."""
-        return self._template.quantity
+        found = definition(self.template)
+        return "" if found is None else found.quantity
 
     @property
     def confidence(self) -> float:
@@ -142,7 +144,8 @@ class Certificate:
     def find(self, name: str, **params: Any) -> Claim:
         """Return the first claim of that name or code (with or without its version) whose params match."""
         for claim in self.claims:
-            named = claim.template in (name, f"{name}/1") or name in (claim.kind, claim._template.name)
+            found = definition(claim.template)
+            named = claim.template in (name, f"{name}/1") or (found and name in (claim.kind, found.name))
             if named and all(claim.params.get(k) == v for k, v in params.items()):
                 return claim
         raise KeyError(f"No claim {name} in this certificate; it has {', '.join(c.kind for c in self.claims)}.")

@@ -27,7 +27,7 @@ class Section(NamedTuple):
 
 def sections(certificate: Certificate) -> Iterator[Section]:
     """Yield the parts of a certificate as titles and sentences."""
-    known = [claim for claim in certificate.claims if definition(claim.template) is not None]
+    known = _known(certificate)
     facts = [claim for claim in known if claim.is_fact]
     risks = [claim for claim in known if not claim.is_fact]
     if len(known) < len(certificate.claims):
@@ -49,7 +49,12 @@ def sections(certificate: Certificate) -> Iterator[Section]:
 def assumptions(certificate: Certificate) -> list[str]:
     """Return what the statements about new data assume, each in words."""
     declared = [DECLARED] if has_declared_split(certificate) else []
-    return [*_assumed([claim for claim in certificate.claims if not claim.is_fact]), *declared]
+    return [*_assumed([claim for claim in _known(certificate) if not claim.is_fact]), *declared]
+
+
+def _known(certificate: Certificate) -> list[Claim]:
+    """Return the claims that a definition explains; a certificate that was read may have others."""
+    return [claim for claim in certificate.claims if definition(claim.template) is not None]
 
 
 DECLARED = (
@@ -69,7 +74,9 @@ MOST_NAMED = 8  # classes that are listed by name
 
 def population(certificate: Certificate) -> str:
     """Return what new data must be like for the statements about it: columns, classes, groups, time."""
-    known = certificate.data["train"]
+    known = certificate.data.get("train")
+    if known is None:
+        return "Unknown: the certificate names no training rows."
     parts = [f"the same {known.columns} columns, measured in the same way"]
     if known.labels is not None:
         names = ", ".join(map(repr, known.labels[:MOST_NAMED])) + (", ..." if len(known.labels) > MOST_NAMED else "")

@@ -37,9 +37,10 @@ def of_cells(table: RawTable, name: str) -> np.ndarray:
         numbers[numbers == np.iinfo(np.int64).min] = np.nan
     else:
         values = as_text(values)
-        numbers = number_formats.plain_numbers(values)
-        if numbers is None:
+        plain = number_formats.plain_numbers(values)
+        if plain is None:
             return _of_words(values)
+        numbers = plain
     return np.where(np.isnan(numbers), _GAP, _of_numbers(numbers))
 
 

@@ -11,7 +11,7 @@ Python and the studio, several processes at once:
 
 Written are digests of 64 bits and the time, never a cell. The same rows are found again when columns are dropped,
 renamed or added, rows are sorted otherwise, and seed, learners, file name or format are others: by each column's pairs
-of cell and target, in any order; by the targets in their order; where rows were added or taken away, by the smallest 256
+of cell and target, in any order; by the targets in their order; where rows were added or removed, by the smallest 256
 digests of whole rows; and where the target is written otherwise (1 for yes, grams for kilograms, its logarithm), by
 those of rows without it. What is missed: columns dropped or changed *and* either rows added or removed or the target
 written otherwise; rows sorted otherwise *and* every column changed, where the target is a class. What is found wrongly:
@@ -297,7 +297,7 @@ def _of_rows(table: RawTable, target: str) -> dict[str, list[int]]:
     """Return marks of rows by kind, whatever their columns are called: of whole ones and, where the other columns tell
     most rows apart, of rows without the target."""
     cells = {name: digests.mixed(digests.of_cells(table, name)) for name in table.names}
-    whole = np.sum(list(cells.values()), axis=0, dtype=np.uint64)
+    whole = np.asarray(np.sum(list(cells.values()), axis=0, dtype=np.uint64))
     rest = whole - cells[target]
     marks = {"row": _sketch(digests.mixed(whole))}
     if len(cells) > 2 and len(np.unique(rest)) >= _APART * len(rest):

@@ -451,11 +451,11 @@ def _why(found: Study, problem: Problem) -> str:
         units = "rows" if problem.group is None else "groups"
         return f"{why} Nothing is proved about its error on new data: there are too few {units} held out."
     sure = percent(found.confidence)
+    counted = "" if found.clip is None else f" (each counted up to {outward(found.clip, 'lower', 4)})"
     said = (
         f"it errs in at most {percent_up(chosen.bound)} of cases"
         if classes
-        else f"its mean absolute error (each counted up to {outward(found.clip, 'lower', 4)}) is at most "
-        f"{up(chosen.bound, 4)}"
+        else f"its mean absolute error{counted} is at most {up(chosen.bound, 4)}"
     )
     where = "On new data like these" if problem.time is None else "On new data like the newest of these"
     where = where if problem.group is None else "In new groups like these, on average,"

@@ -25,7 +25,9 @@ def said_zh(claim: Claim) -> str:
 
 def population_zh(certificate: Certificate) -> str:
     """Return what new data must be like for the statements about it, in Chinese; see `claims.words.population`."""
-    known = certificate.data["train"]
+    known = certificate.data.get("train")
+    if known is None:
+        return "未知：证书没有指明训练行。"
     parts = [f"同样的 {known.columns} 列，以同样的方式测得"]
     if known.labels is not None:
         names = "、".join(map(repr, known.labels[:MOST_NAMED])) + ("……" if len(known.labels) > MOST_NAMED else "")

@@ -71,7 +71,7 @@ CLAIMS = {
     "P19/1": Definition(
         "pac-bayes.vote",
         votes.OutOfBagVote,
-        error_rate("{members} members on their out-of-bag rows, {form} form"),
+        error_rate("{members} members on their out-of-bag rows, {form:term} form"),
         ("A-IID(train)", "A-CLASS", "A-BAGS", "A-RNG", "A-PRIOR", "A-DELTA"),
         quantity="error rate",
     ),

@@ -32,6 +32,7 @@ from sklearn.utils.validation import (
 
 from assay import scan
 from assay import stored as storing
+from assay.borrowed import borrowed
 from assay.card import Card
 from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.claims.model import StoredModel
@@ -508,3 +509,6 @@ def _remember_columns(learner: Learner, rows: Rows, reset: bool) -> None:
             learner,
             f"the columns must be those of fit, in order: {', '.join(known)}; got {', '.join(names)}.",
         )
+
+
+__getattr__, __dir__ = borrowed(__name__, [name for name in globals() if not name.startswith("_")])

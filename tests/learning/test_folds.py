@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from assay.checker.families.folds import of_vote
+from assay.checker.rules.folds import of_vote
 from assay.cli.app import app
 from assay.guarantees.draws import fold_of_rows
 from assay.learning import search

@@ -50,6 +50,9 @@ class Variant:
         Whether `read` wants the constructor parameters, before everything else.
     wide : bool
         Whether columns are pixels, of which there may be many, since nothing is computed for each column alone.
+    encodes : bool
+        Whether it turns the rows of a table into those that its one member reads: claims are about the member, and its
+        predictor has `inner` and `encode`.
     more : mapping of str to functions
         Arrays of numbers that some learners of the variant have beside these (`Learner.more_arrays`), for what is not
         certified: `check(array, predictor)` tells whether one is sound.
@@ -62,6 +65,7 @@ class Variant:
     members: bool = False
     parameters: bool = False
     wide: bool = False
+    encodes: bool = False
     more: Mapping[str, Callable[[np.ndarray, Any], bool]] = field(default_factory=dict)
 
 

@@ -95,10 +95,14 @@ def register(claims: Mapping[str, Definition]) -> None:
 
 
 def definition(code: str) -> Definition | None:
-    """Return what the claim with that code says; None if no definition has it."""
-    if code not in _known:
-        for place in places():
-            register(getattr(import_module(place), "CLAIMS", {}))
+    """Return what the claim with that code says; None if no definition has it.
+
+    This is for people who read a claim and for learners that make one. A family that is not loaded yet is looked for
+    among all of them, which no verdict does: the checker knows the claims of the core and of the model's family.
+    """
+    unread = iter(() if code in _known else places())
+    while code not in _known and (place := next(unread, None)):
+        register(getattr(import_module(place), "CLAIMS", {}))
     return _known.get(code)
 
 

@@ -34,7 +34,7 @@ def sections(certificate: Certificate) -> Iterator[Section]:
     if len(known) < len(certificate.claims):
         yield Section("Unknown", [f"{len(certificate.claims) - len(known)} claims that no definition explains."])
     if facts:
-        yield Section("Facts about the given rows", [_said(claim) for claim in facts])
+        yield Section("Facts about the given rows", [_sentence(claim) for claim in facts])
     if risks:
         yield Section("About new data", [_about_new(claim, risks) for claim in risks])
     if certificate.not_applicable:
@@ -96,7 +96,7 @@ def _assumed(risks: list[Claim]) -> list[str]:
     return [f"{text} [{code}]" for code, text in words.items()]
 
 
-def _said(claim: Claim) -> str:
+def _sentence(claim: Claim) -> str:
     """Return the sentence of a claim; one whose parts do not fit has none."""
     try:
         return claim.statement
@@ -105,7 +105,7 @@ def _said(claim: Claim) -> str:
 
 
 def _about_new(claim: Claim, risks: list[Claim]) -> str:
-    said = f"{_said(claim)} Confidence {_percent(claim.delta)}."
+    said = f"{_sentence(claim)} Confidence {_percent(claim.delta)}."
     rivals = [one for one in risks if one.quantity == claim.quantity]
     if claim is not tightest(risks) or len(rivals) < 2:
         return said

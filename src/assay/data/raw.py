@@ -23,8 +23,8 @@ from assay.data.table import Table, listed
 class RawTable:
     """Cells by column and row: text, or numbers, dates and categories where the source has such types."""
 
-    def __init__(self, arrow: pa.Table, wish: Wish) -> None:
-        self.arrow, self.wish = arrow, wish
+    def __init__(self, arrow: pa.Table, wish: Wish, note: str = "") -> None:
+        self.arrow, self.wish, self.note = arrow, wish, note  # what is to be said about the reading
 
     @property
     def n_rows(self) -> int:
@@ -46,7 +46,7 @@ class RawTable:
         """Return the rows that a mask or a list of row numbers selects."""
         chosen = np.asarray(rows)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        return RawTable(self.arrow.take(pa.array(chosen, pa.int64())), self.wish)
+        return RawTable(self.arrow.take(pa.array(chosen, pa.int64())), self.wish, self.note)
 
     def select(self, names: Sequence[str]) -> "RawTable":
         """Return these columns."""
@@ -57,7 +57,7 @@ class RawTable:
                 f"the table lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)}; it has "
                 f"{listed(self.names)}."
             )
-        return RawTable(self.arrow.select(list(names)), self.wish.about(set(names)))
+        return RawTable(self.arrow.select(list(names)), self.wish.about(set(names)), self.note)
 
     def without(self, *names: str) -> "RawTable":
         """Return the other columns."""

@@ -3,11 +3,14 @@
 from importlib.resources import as_file, files
 
 from assay import data
+from assay.borrowed import borrowed
 from assay.data.columns import Column, ColumnType
 from assay.data.table import Table
 from assay.datasets.worked import VEHICLE_COLUMNS, film_review, programmers, vehicles
 
 __all__ = ["TARGETS", "VEHICLE_COLUMNS", "film_review", "load", "names", "programmers", "vehicles"]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)
 
 TARGETS = {
     "credit": "default",

@@ -1,6 +1,7 @@
 """Discriminant analysis: Fisher's directions, and Gaussian classes with one covariance or one each,
 and Fisher's directions in the space of a kernel."""
 
+from assay.borrowed import borrowed
 from assay.discriminant_analysis._bayes import LinearRule, bayes_rule, gaussian_risk
 from assay.discriminant_analysis._kernel import KernelDiscriminantAnalysis
 from assay.discriminant_analysis._lda import LinearDiscriminantAnalysis, SingularScatterWarning
@@ -31,3 +32,5 @@ __all__ = [
     "scatter_matrices",
     "trace_ratio",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

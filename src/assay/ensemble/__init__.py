@@ -1,5 +1,6 @@
 """Ensembles: many learners whose predictions are added, averaged or put to the vote."""
 
+from assay.borrowed import borrowed
 from assay.ensemble._adaboost import AdaBoostClassifier
 from assay.ensemble._adaboost_regressor import AdaBoostRegressor
 from assay.ensemble._bagging import BaggingClassifier, BaggingRegressor
@@ -35,3 +36,5 @@ __all__ = [
     "VotingClassifier",
     "VotingRegressor",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

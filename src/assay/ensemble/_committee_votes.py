@@ -87,7 +87,9 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     ----------
     classes_, estimators_ (fitted to positions in `classes_`), named_estimators_, weights_
     member_kinds_ : dict
-        The class of each member, and whether all are of one kind.
+        The class of each member by name.
+    homogeneous_ : bool
+        Whether all members are of one class.
     weight_gap_, held_ : how far learnt weights can be from the best ones, and the rows that they were learnt from
 
     Examples
@@ -184,7 +186,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     # What it says
     # ----------------------------------------------------------------------------------------
 
-    def _said(self, member: Any, X: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any) -> np.ndarray:
         if self.voting == "hard":
             return one_hot(np.asarray(member.predict(X), dtype=np.int64), len(self.classes_))
         if not hasattr(member, "predict_proba"):
@@ -304,7 +306,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
 class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
     """Weighted mean of regressors of any kind; parameters as `VotingClassifier`.
 
-    Attributes: estimators_, named_estimators_, member_kinds_, weights_.
+    Attributes: estimators_, named_estimators_, member_kinds_, homogeneous_, weights_.
 
     >>> from assay.ensemble import VotingRegressor
     >>> from assay.linear_model import LinearRegression
@@ -350,7 +352,7 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
     def _link_of(self, t: int) -> int:
         return raw_link(self.members_[t])
 
-    def _said(self, member: Any, X: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any) -> np.ndarray:
         return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)
 
     def predict(self, X: Any) -> np.ndarray:

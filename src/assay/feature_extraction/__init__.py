@@ -5,6 +5,7 @@ scikit-learn's vectorisers are its own; `token_pattern=LETTERS` gives them the w
 
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 
+from assay.borrowed import borrowed
 from assay.feature_extraction._contour import FourierContour, curve, fourier
 from assay.feature_extraction._dictionary import LETTERS, Dictionary
 from assay.feature_extraction._pictures import BagOfVisualWords, DensePatches, as_image, descriptors, grid
@@ -25,3 +26,5 @@ __all__ = [
     "fourier",
     "grid",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

@@ -119,7 +119,7 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
     def _link_of(self, t: int) -> int:
         return (probability_link if self.voting == "soft" else vote_link)(self.members_[t])
 
-    def _said(self, member: Any, X: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any) -> np.ndarray:
         if self.voting == "hard":
             return one_hot(np.asarray(member.predict(X), dtype=np.int64), len(self.classes_))
         if not hasattr(member, "predict_proba"):
@@ -127,7 +127,7 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
         return np.asarray(member.predict_proba(X), dtype=np.float64)
 
     def _mean(self, X: Any) -> np.ndarray:
-        said = thread_map(lambda one: self._said(one, X), self.members_, n_jobs=self.n_jobs)
+        said = thread_map(lambda one: self._member_output(one, X), self.members_, n_jobs=self.n_jobs)
         total = sum(weight * one for weight, one in zip(self.vote_weights_.tolist(), said))
         return np.asarray(total) / self.vote_weights_.sum()
 

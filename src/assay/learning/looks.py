@@ -130,7 +130,7 @@ def record(table: RawTable, target: str, held: Any, delta: Decimal, reserve: Res
             _write(base, known, table, target, share(delta, count), reserve)
     except _errors() as error:
         return Looks(0, note=_unreadable(path, error))
-    return Looks(count, spent, _said(count, spent, share(delta, count), reserve))
+    return Looks(count, spent, _sentence(count, spent, share(delta, count), reserve))
 
 
 def reserved(
@@ -178,7 +178,7 @@ def _parts(held: np.ndarray, parts: int, seed: int, group: np.ndarray | None) ->
     return [held[part[units] == k] for k in range(parts)]
 
 
-def _said(count: int, spent: Decimal, own: Decimal, reserve: Reserve | None) -> str:
+def _sentence(count: int, spent: Decimal, own: Decimal, reserve: Reserve | None) -> str:
     sure = 100 * max(Decimal(0), 1 - spent - own)
     if count > 1:
         before = "once" if count == 2 else f"{count - 1} times"

@@ -10,7 +10,7 @@ import numpy as np
 from assay import scan
 from assay.base import Learner
 from assay.checker.family import read_model
-from assay.checker.record import SURPRISES
+from assay.checker.record import MALFORMED_INPUT_ERRORS
 from assay.checker.tables import Used, verify_table
 from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate
@@ -274,7 +274,7 @@ class TableModel:
         cells = {name: rows.cells(name, kind) for name, kind in kinds.items()}
         try:
             used = self._used(rows)
-        except SURPRISES as error:
+        except MALFORMED_INPUT_ERRORS as error:
             reason = f"its rows cannot be predicted ({type(error).__name__}: {str(error)[:80]})"
             return Report(Verdict("certificate", "REJECTED", reason))
         report = verify_table(certificate, self, cells, used, limit=limit)

@@ -92,7 +92,7 @@ def make_problem(
 ) -> Problem:  # fmt: skip
     """Return the problem that rows with a target pose; with `in_folds` no rows are held out, with a share of None the
     usual one; `own` are hold-out rows that were drawn before."""
-    notes: list[str] = []
+    notes: list[str] = [raw.note] if raw.note else []
     marks, held, train, known = _drawn(raw, target, share, seed, group, time, in_folds, own)
     there = _readable(raw, known.type)
     if not there.all() and own is not None:

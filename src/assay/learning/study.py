@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.families.folds import of_vote
+from assay.checker.rules.folds import of_vote
 from assay.claims.claim import Certificate
 from assay.claims.sentences import outward, up
 from assay.claims.sentences import percent as percent_up

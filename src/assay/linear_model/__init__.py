@@ -1,5 +1,6 @@
 """Linear models: least squares, ridge, logistic regression, the perceptron and its relatives, linear separation."""
 
+from assay.borrowed import borrowed
 from assay.linear_model._elastic_net import ElasticNet, ElasticNetPath, Lasso, elastic_net_path
 from assay.linear_model._formulas import hyperplane_margin, likelihood_term, logit, sigmoid, squared_error
 from assay.linear_model._glm import GeneralizedLinearRegressor
@@ -36,3 +37,5 @@ __all__ = [
     "sigmoid",
     "squared_error",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

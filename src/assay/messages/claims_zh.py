@@ -23,6 +23,7 @@ _CLASSES = {"one": "第 {class} 类与其他类", "all": "各类"}
 _PLANE = _CLASSES | {"plane": "超平面", "origin": "过原点的超平面"}
 _WEIGHED = "（行若有权重，按权重计）"
 _SCORE = {"bdeu": "BDeu 评分（预先计 {samples:g} 行）", "penalised": "评分 {factor:.6g} × 参数个数 − 对数似然"}
+_LISTED = {"all": "{listed:，}", "some": "{listed:，} 等（另有 {more} 个）"}
 _ONE_CLASS = {"class": "（第 {class} 类）"}
 
 
@@ -209,6 +210,13 @@ CLAIMS: dict[str, dict[str, str]] = {
     ),
     "network.optimum-mixed": _BEST,
     "network.marginals": {"": "列出的各结点各状态的概率正是该网络的，误差不超过 {value:up1}。"},
+    "network.explanation": _LISTED
+    | {
+        "": "{count} 个结点的任何其他状态，其联合概率都不会比 {states} 高出 1 + {excess:up1} 倍以上。",
+        "given": "给定 {given}，{count} 个结点的任何其他状态，其联合概率都不会比 {states} 高出 1 + {excess:up1} 倍以上。",
+    },
+    "network.posterior": _LISTED
+    | {"": "列出的给定 {given} 时各结点各状态的概率正是该网络的，误差不超过 {value:up1}。"},
     "network.regressions": {
         "": "数值列对其父结点的任何其他回归（方差不小于该列的百万分之一），"
         "都不能使 {rows} 个训练行的对数似然再提高 {value:up1} 奈特以上。"
@@ -219,6 +227,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "exact": "正是",
         "up-to": "是（误差不超过最大者的 {value:up1}）",
         "rows": "是各类的比例",
+        "smoothed": "是各类各加 {prior_alpha} 行之后的比例",
         "uniform": "相等",
         "given": "按给定的",
     },

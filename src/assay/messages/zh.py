@@ -2,6 +2,7 @@
 
 MESSAGES = {
     "sentences": "{parts:}",
+    "file.encoding": "{file} 不是 UTF-8 编码，已按 {encoding} 读取。如果文字显示不对，请另存为 UTF-8。",
     "clip.classes": "“计入的最大误差”只用于回归：分类的错误率总在 0 与 1 之间。",
     # what new data means, and what claims about it rest on
     "population": "与给定的行一样抽取的更多行：{parts:；}；并且处于{when}：一旦行的来源改变，就不再有任何保证。",

@@ -6,6 +6,7 @@ limits that hold for new data.
 distances to the centroid), calinski_harabasz_score and mutual information; they take the labels found here as they are.
 """
 
+from assay.borrowed import borrowed
 from assay.metrics._classes import ClassScore, Limited, class_scores
 from assay.metrics._clusterings import (
     ClusterGeometry,
@@ -43,3 +44,5 @@ __all__ = [
     "silhouette_samples",
     "silhouette_score",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

@@ -4,6 +4,7 @@ A Gaussian is a mixture of one component and a histogram one of uniform cells, s
 Small models for `assay.optim.em.em`, such as the three coins, are in `assay.mixture.latent`.
 """
 
+from assay.borrowed import borrowed
 from assay.mixture._classifier import GaussianMixtureClassifier
 from assay.mixture._components import DegenerateComponentWarning
 from assay.mixture._gaussian_mixture import GaussianDensity, GaussianMixture
@@ -16,3 +17,5 @@ __all__ = [
     "GaussianMixtureClassifier",
     "HistogramDensity",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

@@ -1,5 +1,6 @@
 """Choosing among learners by what can be proved about them; scikit-learn's own tools work as they are."""
 
+from assay.borrowed import borrowed
 from assay.model_selection._folds import CrossValidated
 from assay.model_selection._srm import Candidate, StructuralRiskMinimizer
 from assay.model_selection._validation import (
@@ -24,3 +25,5 @@ __all__ = [
     "penalty_path",
     "three_way_split",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

@@ -28,7 +28,8 @@ class OutputCodeClassifier(Reduced):
     code_size : float > 0
         Bits for each class of drawn and BCH codes; at least so many as tell the classes apart.
     decoding : "hamming", "euclidean" or "loss"
-        By the members' bits, by the distance of their scores to the word, or by the hinge loss of their scores.
+        By the members' bits, by the distance of their scores to the word, or by the hinge loss of their scores. Of a
+        word with zeros the distance is the mean over the bits that it uses, and scores beyond -1 and 1 count as these.
     random_state : seed of drawn codes
 
     Attributes

@@ -298,8 +298,13 @@ def decode(said: np.ndarray, M: np.ndarray, decoding: int) -> np.ndarray:
     """Return scores of the classes from what members say, (rows, bits); see `checker.families.codes`."""
     if decoding == HAMMING:
         return said @ M.T
-    if decoding == EUCLIDEAN:
+    if decoding == EUCLIDEAN and M.all():
         return 2 * said @ M.T - np.square(M).sum(axis=1)
+    if (
+        decoding == EUCLIDEAN
+    ):  # a class is judged by the members that it took part in, whose scores have no common scale
+        held = np.clip(said, -1.0, 1.0)
+        return -np.stack([np.square(held[:, row != 0] - row[row != 0]).mean(axis=1) for row in M], axis=1)
     if decoding == LOSS:
         return -np.stack([np.maximum(0.0, 1 - said * row).sum(axis=1) for row in M], axis=1)
     if decoding == LARGEST:

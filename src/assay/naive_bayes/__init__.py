@@ -1,5 +1,6 @@
 """Naive Bayes, for numbers, counts, levels and tables that mix them, and its relatives with one or two parents."""
 
+from assay.borrowed import borrowed
 from assay.naive_bayes._averaged import A2DE, AODE
 from assay.naive_bayes._base import ZeroProbabilityWarning
 from assay.naive_bayes._categorical import CategoricalNB
@@ -24,3 +25,5 @@ __all__ = [
     "OneDependence",
     "ZeroProbabilityWarning",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

@@ -4,6 +4,7 @@ vector quantisation.
 Distances beyond Minkowski's are in `assay.metrics.distance` and serve as `metric=` here.
 """
 
+from assay.borrowed import borrowed
 from assay.neighbors._k_neighbors import KNeighborsClassifier, KNeighborsRegressor
 from assay.neighbors._lvq import LearningVectorQuantization
 from assay.neighbors._radius import RadiusNeighborsClassifier, RadiusNeighborsRegressor
@@ -17,3 +18,5 @@ __all__ = [
     "RadiusNeighborsClassifier",
     "RadiusNeighborsRegressor",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

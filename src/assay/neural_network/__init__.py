@@ -5,6 +5,7 @@ Single neurons and their activations are in `assay.neural_network.units`, the st
 `assay.neural_network.backprop`.
 """
 
+from assay.borrowed import borrowed
 from assay.neural_network._art import ART1, FuzzyART
 from assay.neural_network._belief import DeepBeliefNetwork
 from assay.neural_network._boltzmann import BoltzmannMachine, learn_boltzmann
@@ -46,3 +47,5 @@ __all__ = [
     "layer_information",
     "learn_boltzmann",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

@@ -1,5 +1,6 @@
 """Nonlinear transforms, augmented and normalised rows, discretisation: what prepares columns for a learner."""
 
+from assay.borrowed import borrowed
 from assay.preprocessing._transforms import (
     BiPartition,
     PolynomialTransform,
@@ -21,3 +22,5 @@ __all__ = [
     "monomial_count",
     "plain_weights",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

@@ -1,5 +1,6 @@
 """Learners that also read rows without labels, marked -1, and one that makes its own targets from the rows."""
 
+from assay.borrowed import borrowed
 from assay.semi_supervised._em import GaussianEM, MultinomialEM
 from assay.semi_supervised._entropy_logistic import EntropyLogisticRegression, Terms
 from assay.semi_supervised._graph import LabelPropagation, LabelSpreading, neighbour_graph
@@ -23,3 +24,5 @@ __all__ = [
     "labelled_rows",
     "neighbour_graph",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

@@ -16,8 +16,9 @@ from assay.messages import Message, of_error
 from assay.report.env import asset
 from assay.studio.jobs import Refused
 from assay.studio.pages import model, more, page, run, table
-from assay.studio.security import Guard, Settings, TooLarge, too_large
+from assay.studio.security import Guard, Settings, too_large
 from assay.studio.workspace import Workspace
+from assay.web.requests import TooLarge
 
 ROUTES = [
     Route("/", table.home),

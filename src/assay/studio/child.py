@@ -18,8 +18,8 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, TextIO
 
+from assay.fork_server import LEARNERS, started_early
 from assay.messages import Message, of_error, plain
-from assay.nursery import LEARNERS, started_early
 
 Tell = Callable[[dict[str, Any]], None]
 STOP = threading.Event()

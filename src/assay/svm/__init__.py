@@ -1,6 +1,7 @@
 """Support vector machines: classification, regression, novelty detection, with a kernel; and the textbook
 route to them."""
 
+from assay.borrowed import borrowed
 from assay.svm._geometry import (
     canonical,
     distances,
@@ -39,3 +40,5 @@ __all__ = [
     "smo",
     "zero_one_soft_margin",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

@@ -1,5 +1,6 @@
 """Decision trees: ID3, C4.5, CART; nominal columns, missing values, pruning; rules for people."""
 
+from assay.borrowed import borrowed
 from assay.tree._column_scores import ColumnScore, column_scores
 from assay.tree._oblique import ObliqueTreeClassifier
 from assay.tree._presets import C45, CART, ID3
@@ -17,3 +18,5 @@ __all__ = [
     "column_scores",
     "impurity",
 ]
+
+__getattr__, __dir__ = borrowed(__name__, __all__)

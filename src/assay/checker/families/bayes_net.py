@@ -6,9 +6,12 @@ parent; `counts_` and `gaussians_` the tables, node by node; `alpha_` (1,); `col
 each column as JSON. The last node of a classifier is the class, which is no column.
 """
 
-from assay.checker.families.mixture import LOG_LIKELIHOOD
+import math
+from collections.abc import Mapping
+
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
-from assay.checker.rules import mixtures, network_facts, network_numbers, networks
+from assay.checker.rules import mixtures, network_facts, network_numbers, network_queries, networks
+from assay.checker.rules.mixtures import LOG_LIKELIHOOD
 from assay.claims.definitions import Definition
 from assay.claims.sentences import Params, Part, Sentence, part
 
@@ -71,6 +74,43 @@ _MARGINALS = Sentence.plain(
 )
 
 
+_LISTED = {"all": "{listed:, }", "some": "{listed:, } and {more} more"}
+
+
+def _listed(states: Mapping[str, str]) -> Part:
+    shown = [f"{name} = {state}" for name, state in list(states.items())[:8]]
+    more = len(states) - len(shown)
+    return Part("some" if more else "all", {"listed": shown, "more": more})
+
+
+_EXPLANATION = Sentence(
+    _LISTED
+    | {
+        "": "No other states of {count} nodes are more probable together, by a factor of more than 1 + {excess:up1}, "
+        "than {states}.",
+        "given": "Given {given}, no other states of {count} nodes are more probable together, by a factor of more than "
+        "1 + {excess:up1}, than {states}.",
+    },
+    lambda value, direction, params: {
+        "text": "given" if params["given"] else "",
+        "given": _listed(params["given"]),
+        "states": _listed(params["states"]),
+        "count": len(params["states"]),
+        "excess": math.expm1(value),
+    },
+)
+
+
+_POSTERIOR = Sentence(
+    _LISTED
+    | {
+        "": "The listed probabilities of the states of every node given {given} are those of the network, to within "
+        "{value:up1}."
+    },
+    lambda value, direction, params: {"given": _listed(params["given"])},
+)
+
+
 _REGRESSIONS = Sentence.plain(
     "No other regressions of the numeric columns on their parents, of variances at least a millionth of the columns', "
     "fit the {rows} training rows better by more than {value:up1} nats, in log-likelihood."
@@ -84,6 +124,8 @@ CLAIMS = {
     "D26/3": Definition("network.local-optimum", network_facts.LocalOptimum, _LOCAL),
     "D26/4": Definition("network.optimum", network_facts.Optimum, _BEST),
     "D26/5": Definition("network.marginals", network_facts.Marginals, _MARGINALS),
+    "D26/6": Definition("network.explanation", network_queries.Explanation, _EXPLANATION),
+    "D26/7": Definition("network.posterior", network_queries.Posterior, _POSTERIOR),
     "D62/1": Definition("network.local-optimum-mixed", network_numbers.MixedLocalOptimum, _LOCAL),
     "D62/2": Definition("network.optimum-mixed", network_numbers.MixedOptimum, _BEST),
     "D62/3": Definition("network.regressions", network_numbers.Regressions, _REGRESSIONS),

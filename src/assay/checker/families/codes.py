@@ -5,7 +5,8 @@
 tied: 0) and scores h_t, with M the code:
 
     0  hamming    sum_t M_kt s_t, the number of equal bits less that of different ones
-    1  euclidean  2 sum_t M_kt h_t - sum_t M_kt^2, which differs from -|h - M_k|^2 by |h|^2 alone
+    1  euclidean  2 sum_t M_kt h_t - sum_t M_kt^2, which differs from -|h - M_k|^2 by |h|^2 alone; of a code with zeros
+                  the mean of -(min(1, max(-1, h_t)) - M_kt)^2 over the bits t that class k uses
     2  loss       -sum_t max(0, 1 - M_kt h_t)
     3  pairs      votes of the pairs, h_t > 0 for the second class, plus c / (3 |c| + 3), c = sum_t M_kt h_t
     4  largest    h_k of class k against the rest, or the probability that its member gives to it; of two classes one
@@ -58,6 +59,10 @@ class Decoded(Combined):
             return h, error
         size = np.abs(h) @ np.abs(M).T + np.abs(M).sum(axis=1)
         slack = above(error @ np.abs(M).T, L + 4) + gamma(4 * L + 8) * size
+        if self.decoding == EUCLIDEAN and not M.all():
+            apart = np.square(np.clip(h, -1.0, 1.0)[:, None, :] - M) * np.abs(M)
+            used = np.abs(M).sum(axis=1)
+            return -apart.sum(axis=2) / used, above(4 * (error @ np.abs(M).T) / used, L + 6) + gamma(4 * L + 8) * 4
         if self.decoding == EUCLIDEAN:
             return 2 * h @ M.T - np.square(M).sum(axis=1), 2 * slack
         if self.decoding == LOSS:

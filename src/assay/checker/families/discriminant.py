@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.families.linear import read_linear
 from assay.checker.family import NUMBERS, SINGLE, Family, Variant
 from assay.checker.predictors import Linear, Quadratic
 from assay.checker.record import Rejected
+from assay.checker.rules.linear_models import read_linear
 from assay.checker.rules.moments import GaussianClasses
 from assay.checker.rules.scatter import FisherOptimality
 from assay.claims.definitions import Definition

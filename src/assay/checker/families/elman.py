@@ -22,7 +22,7 @@ from assay.claims.definitions import Definition
 from assay.claims.sentences import Sentence
 
 UNITS = ("identity", "logistic", "tanh", "relu")
-_WOBBLE = 16 * U
+_ROUNDING_ERROR = 16 * U
 _MOST_STEPS = 10_000
 
 
@@ -106,9 +106,9 @@ class Recurrent(Predictor):
         if self.unit not in ("tanh", "logistic"):
             return off
         half = 1.0 if self.unit == "tanh" else 0.5
-        nearest = np.clip((np.abs(Z) - off) * (1 - _WOBBLE) * half, 0.0, 300.0)
+        nearest = np.clip((np.abs(Z) - off) * (1 - _ROUNDING_ERROR) * half, 0.0, 300.0)
         steepest = above(half * half / np.square(np.cosh(nearest)))
-        return above(np.minimum(off * steepest, 2.0)) + _WOBBLE
+        return above(np.minimum(off * steepest, 2.0)) + _ROUNDING_ERROR
 
     def slope(self, step: Step) -> tuple[np.ndarray, np.ndarray]:
         """Return the slope of each unit at a step, 0 where it takes no part, and how far off it can be."""
@@ -204,12 +204,12 @@ class ThroughTime(Rule):
             return Z - view.targets, above(e + 2 * U * np.abs(Z - view.targets))
         Y = (view.known_codes[:, None] == (np.arange(Z.shape[1]) if Z.shape[1] > 1 else 1)).astype(float)
         if Z.shape[1] == 1:
-            return sigmoid(Z)[0] - Y, above(e / 4 + _WOBBLE)
+            return sigmoid(Z)[0] - Y, above(e / 4 + _ROUNDING_ERROR)
         shifted = Z - Z.max(axis=1, keepdims=True)
         P = np.exp(shifted)
         P /= P.sum(axis=1, keepdims=True)
-        wobble = 2 * U * (np.abs(shifted).max(axis=1, keepdims=True) + Z.shape[1]) + 2 * _WOBBLE
-        return P - Y, above(P * (np.expm1(2 * e.max(axis=1, keepdims=True)) + wobble) + 2 * U)
+        rounding_error = 2 * U * (np.abs(shifted).max(axis=1, keepdims=True) + Z.shape[1]) + 2 * _ROUNDING_ERROR
+        return P - Y, above(P * (np.expm1(2 * e.max(axis=1, keepdims=True)) + rounding_error) + 2 * U)
 
     def measure(self) -> float:
         found = []

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.families.kernel import ARRAYS, GAP
-from assay.checker.families.linear import ENCLOSURE, MISTAKES, class_weights
 from assay.checker.family import Family, Variant
 from assay.checker.rules import duality, expansions, machines, spectrum
+from assay.checker.rules.kernel_gap import GAP
 from assay.checker.rules.kernel_perceptron import KernelPerceptronCompression
+from assay.checker.rules.kernels import ARRAYS
+from assay.checker.rules.linear_models import ENCLOSURE, MISTAKES, class_weights
 from assay.checker.rules.stability import UniformStability
 from assay.claims.definitions import PRIOR, Definition
 from assay.claims.sentences import Sentence, error_rate

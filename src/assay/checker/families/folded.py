@@ -16,15 +16,15 @@ import numpy as np
 from assay.checker.bounds.betting import Bets
 from assay.checker.bounds.holdout import errs_alone
 from assay.checker.draws import digests_of
-from assay.checker.families.folds import CLAIMS as OF_FOLDS
-from assay.checker.families.folds import Folds, folds_of
-from assay.checker.families.table import TableModel
 from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.identity import column_range
 from assay.checker.numerics import U, above, gamma
 from assay.checker.predictors import Predictor, decided
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
+from assay.checker.rules.encodings import TableModel
+from assay.checker.rules.folds import CLAIMS as OF_FOLDS
+from assay.checker.rules.folds import Folds, folds_of
 from assay.claims.definitions import Definition
 from assay.claims.sentences import Sentence
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.special import erfc, log_ndtr
 
-from assay.checker.families.linear import read_linear
 from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.numerics import SMALLEST, Products, U, above, gamma, is_psd_after, norm_above
 from assay.checker.predictors import Linear, Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
+from assay.checker.rules.linear_models import read_linear
 from assay.checker.rules.losses import sigmoid
 from assay.claims.definitions import Definition
 from assay.claims.sentences import Sentence, part
@@ -27,7 +27,7 @@ CONVEX = {
 }
 """Pairs for which the loss of a row is convex in its score, its slope rises with it, and its curvature has
 no dip."""
-_WOBBLE = 1e-13  # relative error of an elementary function or of a few of them in a row
+_ROUNDING_ERROR = 1e-13  # relative error of an elementary function or of a few of them in a row
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ class Linked(Predictor):
 
     def _means(self, f: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, low, high = (_mean(self.link, f + side * error) for side in (0.0, -1.0, 1.0))
-        off = np.maximum(np.abs(low - mean), np.abs(high - mean)) + _WOBBLE * np.maximum(np.abs(low), np.abs(high))
+        off = np.maximum(np.abs(low - mean), np.abs(high - mean)) + _ROUNDING_ERROR * np.maximum(
+            np.abs(low), np.abs(high)
+        )
         if self.link == "inverse" and np.any(np.abs(f) <= error):
             raise Refused("a score may be zero, where the inverse link has no mean")
         return mean, above(off)
@@ -109,7 +111,7 @@ class GlmStationarity(Rule):
             error = error + 4 * U * np.abs(y).max()
         middle, low, high = (self._slope(y, f + side * error) for side in (0.0, -1.0, 1.0))
         spread = np.maximum(np.abs(high - middle), np.abs(low - middle))
-        off = spread + _WOBBLE * (self._size(y, f) + np.abs(middle))
+        off = spread + _ROUNDING_ERROR * (self._size(y, f) + np.abs(middle))
         if not np.isfinite(off).all():
             raise Rejected("a score is outside the domain of the link")
         A = np.hstack([view.X, np.ones((len(f), 1))])[:, : self.size]

@@ -4,9 +4,9 @@ Arrays: `edges_` (d, bins + 1) increasing, `cells_` (m, d) places of the cells t
 `alpha_` (1,).
 """
 
-from assay.checker.families.mixture import LOG_LIKELIHOOD
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.rules import densities, mixtures
+from assay.checker.rules.mixtures import LOG_LIKELIHOOD
 from assay.claims.definitions import Definition
 from assay.claims.sentences import Sentence
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.families.linear import ENCLOSURE, class_weights
-from assay.checker.family import NUMBERS, WHOLE, Family, Variant
-from assay.checker.rules import duality, kernel_gap, kernels, leave_one_out, machines
+from assay.checker.family import Family, Variant
+from assay.checker.rules import duality, kernels, leave_one_out, machines
+from assay.checker.rules.kernel_gap import GAP
+from assay.checker.rules.kernels import ARRAYS
+from assay.checker.rules.linear_models import ENCLOSURE, class_weights
 from assay.checker.rules.support_vectors import SupportCompression
 from assay.claims.definitions import PRIOR, Definition
-from assay.claims.sentences import Sentence, error_rate, gap_sentence, part
+from assay.claims.sentences import Sentence, error_rate, part
 
 _MARGIN = Sentence(
     {
@@ -42,19 +44,6 @@ def _width(array: np.ndarray, model: Any) -> bool:
     return array.shape == () and bool(array >= 0)
 
 
-GAP = Definition(
-    "opt.kernel-duality-gap",
-    kernel_gap.KernelGap,
-    gap_sentence(),
-    by_loss={
-        "squared": "kernel-ridge.gap",
-        "logistic": "kernel-logistic.gap",
-        "hinge": "svm.gap",
-        "epsilon-insensitive": "svr.gap",
-    },
-)
-
-
 _PRESS = Sentence.plain("The mean squared leave-one-out error of the exact algorithm is at most {value:up6}.")
 
 
@@ -71,13 +60,6 @@ CLAIMS = {
         PRIOR,
         quantity="error rate",
     ),
-}
-ARRAYS = {
-    "support_vectors_": NUMBERS,
-    "pair_coef_": NUMBERS,
-    "intercept_": NUMBERS,
-    "support_": WHOLE,
-    "kernel_numbers_": NUMBERS,
 }
 FAMILY = Family(
     "kernel",

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from assay.checker.families import centroids
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import U, above, gamma, largest, norm_above
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
+from assay.checker.rules.centroids import RISK, Centroids
 from assay.claims.definitions import Definition
 from assay.claims.sentences import Sentence
 
@@ -26,7 +26,7 @@ _LEAST = 1e-6  # of a row: a cell to which the neighbourhoods of all rows add up
 
 
 @dataclass(frozen=True)
-class Lattice(centroids.Centroids):
+class Lattice(Centroids):
     """Centres that stand on a grid."""
 
     height: int
@@ -148,6 +148,6 @@ _TOPOGRAPHIC = Sentence.plain(
 CLAIMS = {
     "D34/3": Definition("map.fixed-point", MapFixedPoint, _FIXED_POINT),
     "D34/4": Definition("map.topographic", Topographic, _TOPOGRAPHIC),
-    "P26/1": centroids.CLAIMS["P26/1"],
+    "P26/1": RISK,
 }
 FAMILY = Family("lattice", {"": Variant({"prototypes_": NUMBERS, "grid_": WHOLE}, read_lattice, target=False)}, CLAIMS)

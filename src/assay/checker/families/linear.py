@@ -4,14 +4,9 @@ Arrays: `coef_` (K, d), or (d,) for one output; `intercept_` (K,) or one number;
 row of coefficients for two classes (positive: the second), one row per class for more (the largest wins).
 """
 
-from typing import Any
-
-import numpy as np
-
 from assay.checker.family import NUMBERS, Family, Variant
-from assay.checker.predictors import Linear
-from assay.checker.record import Rejected
 from assay.checker.rules import duality, geometry, gradient, leave_one_out, multinomial
+from assay.checker.rules.linear_models import ENCLOSURE, MISTAKES, class_weights, read_linear
 from assay.checker.rules.perceptron import PerceptronCompression
 from assay.checker.rules.stability import StabilityInBall
 from assay.claims.definitions import PRIOR, Definition
@@ -27,19 +22,6 @@ from assay.claims.sentences import (
     part,
     problem,
 )
-
-
-def read_linear(W: np.ndarray, b: np.ndarray, classes: tuple[str, ...] | None) -> Linear:
-    """Return the model after checking that coefficients, intercepts and classes fit together."""
-    if not 1 <= W.ndim <= 2 or b.ndim > 1 or not W.size or b.size not in (1, len(np.atleast_2d(W))):
-        raise Rejected(f"coef_ has shape {W.shape} and intercept_ {b.shape}; they must be (K, d) and (K,)")
-    if W.ndim == 1 and classes is not None:
-        raise Rejected("coef_ of a classifier must have a row for each output")
-    W = np.atleast_2d(W)
-    if classes is not None and len(W) != len(classes) and (len(W), len(classes)) != (1, 2):
-        raise Rejected(f"coef_ has {len(W)} rows for {len(classes)} classes")
-    return Linear(W, np.broadcast_to(b, (len(W),)), classes)
-
 
 _SUBOPTIMALITY = Sentence(
     PROBLEM
@@ -93,31 +75,7 @@ _INSEPARABLE = Sentence(
 )
 
 
-MISTAKES = Sentence(
-    CLASSES
-    | {
-        "": "To separate {classes} the perceptron made {updates} updates, within the bound (R / margin)^2 <= "
-        "{value:up6} for a separator of margin {margin:down6}."
-    },
-    lambda value, direction, params: {"classes": classes(params)},
-)
-
-
-ENCLOSURE = Sentence(
-    {
-        "": "The coefficients are within distance {value:up} of the exact optimum's.{same}",
-        "fixed": " The exact optimum predicts the same class on at least {fixed_rows} training rows.",
-    },
-    lambda value, direction, params: {"same": part("fixed_rows" in params, "fixed")},
-)
-
-
 _LEFT_OUT = Sentence.plain("The exact algorithm makes at most {value:count} leave-one-out errors on these rows.")
-
-
-def class_weights(array: np.ndarray, model: Any) -> bool:
-    """Tell whether an array weighs the classes of a model."""
-    return array.shape == (len(model.classes),) and bool(np.all(array >= 0))
 
 
 CLAIMS = {

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from assay.checker.families.centroids import CLAIMS as OF_CENTRES
-from assay.checker.families.centroids import Centroids
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import UNDERFLOW, above, gamma
 from assay.checker.predictors import DistanceModel
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
+from assay.checker.rules.centroids import RISK, Centroids
 from assay.claims.definitions import Definition
 from assay.claims.sentences import Part, Sentence
 
@@ -194,7 +193,7 @@ _SWAP = Sentence(
 )
 
 
-CLAIMS = {"D20/2": Definition("medoids.swap", Swap, _SWAP), "P26/1": OF_CENTRES["P26/1"]}
+CLAIMS = {"D20/2": Definition("medoids.swap", Swap, _SWAP), "P26/1": RISK}
 FAMILY = Family(
     "medoids",
     {

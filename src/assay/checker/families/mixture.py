@@ -9,14 +9,9 @@ from functools import partial
 
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.rules import densities, mixtures
+from assay.checker.rules.mixtures import LOG_LIKELIHOOD
 from assay.claims.definitions import Definition
-from assay.claims.sentences import WEIGHED, Sentence, part, with_digits
-
-LOG_LIKELIHOOD = Sentence(
-    {"": "The mean log-likelihood of the training rows is {shown} nats, to within {within:up1}" + WEIGHED + "."},
-    with_digits,
-)
-
+from assay.claims.sentences import Sentence, part
 
 _STATIONARY = Sentence(
     {

@@ -21,7 +21,7 @@ from assay.claims.sentences import Sentence, part
 
 UNITS = ("identity", "logistic", "tanh", "relu")
 _SLOPES = {"identity": 1.0, "logistic": 0.25, "tanh": 1.0, "relu": 1.0}
-_WOBBLE = 16 * U  # relative error of an elementary function or of a few operations after it
+_ROUNDING_ERROR = 16 * U  # relative error of an elementary function or of a few operations after it
 _MOST_EXACT = 20_000  # weights of a network that is evaluated in exact arithmetic
 
 
@@ -62,7 +62,7 @@ class Network(Predictor):
 
     def _predictions(self, Z: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = np.exp(Z)
-        return mean, above(mean * (np.expm1(error) + _WOBBLE)).max(axis=0)
+        return mean, above(mean * (np.expm1(error) + _ROUNDING_ERROR)).max(axis=0)
 
     def activated(self, Z: np.ndarray) -> np.ndarray:
         """Return what units say of their sums."""
@@ -99,7 +99,7 @@ def _sum_error(size: np.ndarray, error: np.ndarray, W: np.ndarray, b: np.ndarray
 
 
 def _unit_error(error: np.ndarray, unit: str) -> np.ndarray:
-    return above(error * _SLOPES[unit] + (_WOBBLE if unit in ("logistic", "tanh") else 0.0))
+    return above(error * _SLOPES[unit] + (_ROUNDING_ERROR if unit in ("logistic", "tanh") else 0.0))
 
 
 def read_network(sizes: np.ndarray, weights: np.ndarray, codes: np.ndarray, classes: Any) -> Network:
@@ -209,18 +209,18 @@ class NetworkGradient(Rule):
             if self.loss == "squared":
                 return Z - Y, above(e + 2 * U * np.abs(Z - Y))
             mean = np.exp(Z)
-            return mean - Y, above(mean * (np.expm1(e) + _WOBBLE) + 2 * U * np.abs(mean - Y))
+            return mean - Y, above(mean * (np.expm1(e) + _ROUNDING_ERROR) + 2 * U * np.abs(mean - Y))
         if self.loss == "log" and Z.shape[1] > 1:
             shifted = Z - Z.max(axis=1, keepdims=True)
             P = np.exp(shifted)
             P /= P.sum(axis=1, keepdims=True)
-            wobble = 2 * U * (np.abs(shifted).max(axis=1, keepdims=True) + Z.shape[1]) + 2 * _WOBBLE
-            return P - Y, above(P * (np.expm1(2 * e.max(axis=1, keepdims=True)) + wobble) + 2 * U)
+            rounding_error = 2 * U * (np.abs(shifted).max(axis=1, keepdims=True) + Z.shape[1]) + 2 * _ROUNDING_ERROR
+            return P - Y, above(P * (np.expm1(2 * e.max(axis=1, keepdims=True)) + rounding_error) + 2 * U)
         P, rest = sigmoid(Z)
         if self.loss == "log":
-            return P - Y, above(0.25 * e + _WOBBLE)
+            return P - Y, above(0.25 * e + _ROUNDING_ERROR)
         # |d/dp (p - y) p (1 - p)| <= 5/4 for p and y in [0, 1]
-        return (P - Y) * P * rest, above(1.25 * (0.25 * e + _WOBBLE) + _WOBBLE)
+        return (P - Y) * P * rest, above(1.25 * (0.25 * e + _ROUNDING_ERROR) + _ROUNDING_ERROR)
 
     def _targets(self, view: View, outputs: int) -> np.ndarray:
         if self.model.classes is None:

@@ -23,7 +23,7 @@ from assay.claims.definitions import Definition
 from assay.claims.sentences import Sentence, with_digits
 
 _MOST_UNITS = 16  # whose states are listed
-_WOBBLE = 16 * U
+_ROUNDING_ERROR = 16 * U
 _BITS = 12  # states are listed 2^12 at a time
 
 
@@ -47,7 +47,7 @@ class Machine(Predictor):
         """Return the chances of the hidden units given values that are off by at most `error`, and their errors."""
         size = np.abs(self.W).T
         off = gamma(2 * self.columns + 8) * (np.abs(V) @ size + np.abs(self.hidden)) + error @ size
-        return sigmoid(V @ self.W.T + self.hidden)[0], np.minimum(above(off, self.columns) / 4, 1.0) + _WOBBLE
+        return sigmoid(V @ self.W.T + self.hidden)[0], np.minimum(above(off, self.columns) / 4, 1.0) + _ROUNDING_ERROR
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, error = self.chances(X, np.zeros_like(X))
@@ -179,12 +179,12 @@ class LikelihoodGradient(ExactRule):
         super().prepare()
         h, d = self.model.W.shape
         self.seen = [np.zeros((h, d)), np.zeros(d), np.zeros(h)]
-        self.wobble, self.blocks = 0.0, 0
+        self.rounding_error, self.blocks = 0.0, 0
 
     def block(self, view: View) -> None:
         V = self.checked(view)
         H, error = self.model.chances(V, np.zeros_like(V))
-        self.wobble = max(self.wobble, float(error.max()))
+        self.rounding_error = max(self.rounding_error, float(error.max()))
         for total, part in zip(self.seen, (H.T @ V, V.sum(axis=0), H.sum(axis=0)), strict=True):
             total += part
 
@@ -207,7 +207,7 @@ class LikelihoodGradient(ExactRule):
 
     def measure(self) -> float:
         expected, loose = self._expected()
-        off = above(loose + self.wobble + gamma(2 * self.rows + 64)) + UNDERFLOW
+        off = above(loose + self.rounding_error + gamma(2 * self.rows + 64)) + UNDERFLOW
         parts = [np.abs(seen / self.rows - mean) + off for seen, mean in zip(self.seen, expected, strict=True)]
         return norm_above(np.concatenate([part.ravel() for part in parts]))
 

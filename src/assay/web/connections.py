@@ -1,4 +1,4 @@
-"""Connections that wait for nothing are closed, so that nobody can use up the studio's by opening them.
+"""Connections that wait for nothing are closed, so that nobody can use up a server's by opening them.
 
 Uvicorn closes a connection that rests between two requests, and no other. Here a client must also send the head of its
 request in some seconds, its body at some rate, and read what it is sent. There is a limit of connections, and one for
@@ -11,7 +11,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from assay.studio.security import network_of
+from assay.web.requests import network_of
 
 HEAD_SECONDS, BODY_SECONDS, UNREAD_SECONDS, LINGER_SECONDS = 10.0, 30.0, 60.0, 5.0
 """For the head of a request; for its body, beside one second for `BODY_RATE` bytes; for an answer that the client does

@@ -16,7 +16,7 @@ from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate
 from assay.claims.model import StoredModel
 from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, raw_table
-from assay.guarantees.ledger import CertifyOptions
+from assay.guarantees.ledger import CertifyOptions, price_of_look
 from assay.guarantees.seal import About, DataSplit, Others, issue
 from assay.learning.memory import Memory, class_scores, ranked, remember, sizes_of
 
@@ -103,14 +103,17 @@ class TableModel:
         others: Others | None = None,
         seed: int | None = None,
         time: ColumnType | None = None,
+        look: int = 1,
     ) -> Certificate:
         """Return a certificate of the model on rows of a table, some of which were kept out of `fit`; `seed` is the one
-        that they were drawn with, if they were, and `time` the column by which they are the newest, if they are.
+        that they were drawn with, if they were, and `time` the column by which they are the newest, if they are. `look`
+        counts the looks at these rows, this one included, which prediction sets and intervals pay for, too.
 
         All rows are read as new ones are. The claims are computed from encoded rows; fingerprints are those of the raw
         rows, which the checker reads and encodes by itself.
         """
         compared = len(asked.compared) or 1 + len(() if others is None else others.entries)
+        compared *= price_of_look(look)
         self.memory = self.recall(source, held, compared) if asked.groups is None else None
         raw, y = self.raw(source), self.labels(source)
         kept = np.setdiff1d(np.arange(len(raw)), held)
@@ -163,12 +166,8 @@ class TableModel:
         return read_target(raw_table(source), self.target, self.task, classes)
 
     def own_rows(self, source: RawTable) -> np.ndarray:
-        """Return the numbers of the rows that the model is about: they have a target that can be read."""
-        there = source.present(self.target.name)
-        if self.target.kind == "numeric":
-            rows = source.take(there)
-            there[there] = ~rows.read_as((self.target,), lenient=True).column(self.target.name).missing
-        return np.flatnonzero(there)
+        """Return the numbers of the rows that the model is about; see `has_target`."""
+        return np.flatnonzero(has_target(source, self.target, self.task))
 
     def certified_rows(self, source: RawTable, certificate: Certificate) -> RawTable:
         """Return the rows that a certificate is about: those with a target, but for those kept for later looks."""
@@ -314,10 +313,11 @@ class TableModel:
         again = self.recall(own, held, self.memory.compared)
         paid = [int(claim.params["compared"]) for claim in certificate.claims if "compared" in claim.params]
         paid.append(1 + sum(code in ("P01/1", "P05/1") for code, _ in certificate.unreported))
+        look = 1 if certificate.looks is None else certificate.looks["count"]
         return (
             again is not None
             and again.rows == self.memory.rows
-            and self.memory.compared >= (max(paid) if len(held) else 1)
+            and self.memory.compared >= (max(paid) * price_of_look(look) if len(held) else 1)
             and self._same_sizes(own, held)
             and again.columns == self.memory.columns
         )
@@ -349,19 +349,30 @@ class TableModel:
         return []
 
 
+def has_target(source: RawTable, target: ColumnType, task: str) -> np.ndarray:
+    """Return which rows have a target: of numbers, one that can be read; of classes, any that is no gap, since one that
+    is written otherwise is a class that there is not."""
+    if target.kind != "numeric":
+        return source.present(target.name)
+    if task == "classify":
+        return source.told(target)
+    return ~source.read_as((target,), lenient=True).column(target.name).missing
+
+
 def read_target(source: RawTable, target: ColumnType, task: str, classes: np.ndarray) -> np.ndarray:
     """Return the targets of rows, read as the training rows' were; a class that these lack keeps its own name."""
-    column = source.read_as((target,)).column(target.name)
-    if column.missing.any():
+    if not has_target(source, target, task).all():
         raise ValueError(f"the target {target.name!r} has missing values.")
+    column = source.read_as((target,), lenient=True).column(target.name)
     if task == "regress":
         return target_values(column, task)
     if target.kind != "numeric":
         return np.array(source.text(target.name).tolist(), dtype=str)
+    known = np.where(column.missing, float(classes.max()) + 1, column.data)
     if classes.dtype.kind in "iu":  # a number that is not whole is no class that there is
-        whole = np.where(column.data == np.round(column.data), column.data, float(classes.max()) + 1)
+        whole = np.where(known == np.round(known), known, float(classes.max()) + 1)
         return np.clip(whole, -(2.0**53), 2.0**53).astype(np.int64)
-    return column.data
+    return known
 
 
 def target_values(target: Column, task: str) -> np.ndarray:

@@ -6,11 +6,12 @@ parent; `counts_` and `gaussians_` the tables, node by node; `alpha_` (1,); `col
 each column as JSON. The last node of a classifier is the class, which is no column.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
-from assay.checker.rules import mixtures, network_facts, network_numbers, networks
+from assay.checker.rules import mixtures, network_facts, network_numbers, network_queries, networks
 from assay.checker.rules.mixtures import log_likelihood
 from assay.claims.definitions import Definition, up
 
@@ -56,6 +57,26 @@ def _marginals(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The listed probabilities of the states of every node are those of the network, to within {up(value, 1)}."
 
 
+def _told(states: Mapping[str, str]) -> str:
+    shown = [f"{name} = {state}" for name, state in list(states.items())[:8]]
+    return ", ".join(shown) + (f" and {len(states) - 8} more" if len(states) > 8 else "")
+
+
+def _explanation(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    given = f"Given {_told(params['given'])}, no" if params["given"] else "No"
+    return (
+        f"{given} other states of {len(params['states'])} nodes are more probable together, by a factor of more than "
+        f"1 + {up(math.expm1(value), 1)}, than {_told(params['states'])}."
+    )
+
+
+def _posterior(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The listed probabilities of the states of every node given {_told(params['given'])} are those of the "
+        f"network, to within {up(value, 1)}."
+    )
+
+
 def _regressions(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         "No other regressions of the numeric columns on their parents, of variances at least a millionth of the "
@@ -70,6 +91,8 @@ CLAIMS = {
     "D26/3": Definition("network.local-optimum", network_facts.LocalOptimum, _local),
     "D26/4": Definition("network.optimum", network_facts.Optimum, _best),
     "D26/5": Definition("network.marginals", network_facts.Marginals, _marginals),
+    "D26/6": Definition("network.explanation", network_queries.Explanation, _explanation),
+    "D26/7": Definition("network.posterior", network_queries.Posterior, _posterior),
     "D62/1": Definition("network.local-optimum-mixed", network_numbers.MixedLocalOptimum, _local),
     "D62/2": Definition("network.optimum-mixed", network_numbers.MixedOptimum, _best),
     "D62/3": Definition("network.regressions", network_numbers.Regressions, _regressions),

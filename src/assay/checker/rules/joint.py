@@ -85,11 +85,12 @@ def check_classes(sizes: np.ndarray, prior: np.ndarray, classes: tuple[str, ...]
 
 class CountsOfRows(Rule):
     """D28/1: no stored count differs from that of the rows by more than the value; the class probabilities are the
-    shares of the counts, equal, or given."""
+    shares of the counts, with `prior_alpha` rows added to each class if "smoothed", equal, or given."""
 
     def prepare(self) -> None:
         self.check_rows()
-        self.prior = self.choice("prior", ["rows", "uniform", "given"])
+        self.prior = self.choice("prior", ["rows", "smoothed", "uniform", "given"])
+        self.added = self.number("prior_alpha") if self.prior == "smoothed" else 0.0
         self.sums, self.class_sums = np.zeros(self.model.counts.shape), np.zeros(self.model.sizes.shape)
         self.exact, self.seen = True, 0
 
@@ -102,9 +103,9 @@ class CountsOfRows(Rule):
         self.exact &= whole and bool(np.all(view.weight % 1 == 0))
 
     def measure(self) -> float:
-        shares = {"rows": self.class_sums / self.class_sums.sum(), "uniform": np.full(len(self.class_sums), 1.0)}
-        if self.prior in shares:
-            expected = shares[self.prior] / shares[self.prior].sum()
+        if self.prior != "given":
+            shares = np.full(len(self.class_sums), 1.0) if self.prior == "uniform" else self.class_sums + self.added
+            expected = shares / shares.sum()
             if np.any(np.abs(expected - self.model.prior) > 1e-12 + gamma(4 * self.seen) * expected):
                 raise Rejected(f"class_prior_ are not the class probabilities by {self.prior!r}")
         worst = 0.0
@@ -119,7 +120,12 @@ class CountsOfRows(Rule):
 
 def counts_of_rows(value: float, direction: str, params: Mapping[str, Any]) -> str:
     exact = "exactly those" if value == 0 else f"those, up to a share of {up(value, 1)} of the largest,"
-    prior = {"rows": "the shares of the classes", "uniform": "equal", "given": "as given"}[params["prior"]]
+    prior = {
+        "rows": "the shares of the classes",
+        "smoothed": f"the shares of the classes with {params.get('prior_alpha')} rows added to each",
+        "uniform": "equal",
+        "given": "as given",
+    }[params["prior"]]
     return (
         f"The counts that the probabilities are made of are {exact} of the {params['rows']} training rows, and so of "
         f"maximum likelihood, smoothed as declared; the class probabilities are {prior}."

@@ -203,7 +203,7 @@ def test_time_is_left_to_seal_the_models(monkeypatch):
         return FoldModel(Candidate("A"), Large(200_000_000), np.empty(0), None, None)
 
     problem = SimpleNamespace(y=np.zeros(9_000), seed=0)
-    parts = Folds(problem, 3, None, None, budget, lambda event: None, searched)
+    parts = Folds(problem, 3, None, None, budget, lambda event: None, searched, lambda: None)
     monkeypatch.setattr(Folds, "_fitted", fitted)
     for name in ("_problem", "_metric"):
         monkeypatch.setattr(Folds, name, lambda *given: None)

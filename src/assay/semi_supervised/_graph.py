@@ -63,6 +63,20 @@ def neighbour_graph(X: Any, n_neighbors: int, n_jobs: int | None = None) -> csr_
     return near.maximum(near.T).tocsr()
 
 
+def graph_kernel(X: Any, n_neighbors: int = 7, ridge: float = 1e-3, n_jobs: int | None = None) -> np.ndarray:
+    """Return the Gram matrix (L + ridge I)^-1 of the rows, L the Laplacian of their `neighbour_graph`.
+
+    The squared norm of its space is 1/2 sum_ij w_ij (f_i - f_j)^2 + ridge |f|^2: functions that change between
+    neighbours are penalised. With `assay.kernel_model.Kernelized(learner, kernel="precomputed")` a linear learner
+    decides by the graph; it knows the rows that the graph was made of, and no others (Smola and Kondor 2003).
+
+    >>> graph_kernel([[0.0], [1.0]], 1, ridge=1.0).round(4).tolist()
+    [[0.6667, 0.3333], [0.3333, 0.6667]]
+    """
+    graph = neighbour_graph(X, n_neighbors, n_jobs).toarray()
+    return np.linalg.inv(np.diag(graph.sum(axis=1) + ridge) - graph)
+
+
 class GraphLearner(ClassifierMixin, SemiSupervised):
     """What both share: the graph, the solution and prediction."""
 

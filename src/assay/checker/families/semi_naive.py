@@ -13,7 +13,7 @@ from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
 from assay.checker.rules import dependence, joint
 from assay.claims.definitions import Definition
 
-CLAIMS = {"D28/1": Definition("counts.mle", joint.CountsOfRows, joint.counts_of_rows)}
+CLAIMS = {"D28/1": Definition("counts.mle", joint.CountsOfRows, joint.COUNTS_OF_ROWS)}
 _SLOTS = {"n_values_": WHOLE, "values_": NUMBERS, "is_cut_": WHOLE, "has_gap_": WHOLE}
 _REST = {"class_count_": NUMBERS, "class_prior_": NUMBERS, "smoothing_": NUMBERS, "column_types_": TEXT}
 _PAIRS = {**_SLOTS, **_REST, "pair_counts_": NUMBERS, "min_count_": NUMBERS}

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from assay.data.columns import Schema
+from assay.data import number_formats
+from assay.data.columns import ColumnType, Schema
 from assay.data.kinds import Wish, as_doubles, as_text, decoded, is_number, typed
 from assay.data.table import Table, listed
 
@@ -69,10 +70,21 @@ class RawTable:
         self.require(name)
         return pc.invert(pc.is_null(self.arrow.column(name), nan_is_null=True)).to_numpy()
 
+    def told(self, column: ColumnType) -> np.ndarray:
+        """Return (rows,) bool: which cells of a column say anything, be it readable as the column's type or not."""
+        there = self.present(column.name)
+        if column.kind == "numeric" and not is_number(decoded(self.arrow.column(column.name)).type):
+            there &= ~number_formats.spelled_gaps(self.text(column.name).tolist())
+        return there
+
     def text(self, name: str) -> np.ndarray:
         """Return (rows,) object: the cells of a column as text, None for those that are not there."""
         self.require(name)
         return np.array(as_text(self.arrow.column(name)).to_pylist(), dtype=object)
+
+    def as_names(self, name: str) -> "RawTable":
+        """Return the table with a column whose cells are names, whatever they look like."""
+        return RawTable(self.arrow, self.wish._replace(nominal={*self.wish.nominal, name}))
 
     def typed(self) -> Table:
         """Return the columns with the kinds, formats and levels that these rows give; those that say nothing are left

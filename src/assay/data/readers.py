@@ -94,7 +94,6 @@ def raw_table(
     levels = dict(ordered or {})
     forms = {}
     if isinstance(source, Table):
-        levels = {one.name: one.levels for one in source.schema if one.kind == "ordered"} | levels
         forms = {one.name: one.written for one in source.schema if one.written}
     as_text = {*nominal, *levels} if exact else None
     table = arrow_table(source, as_text, only, set(drop))

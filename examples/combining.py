@@ -5,7 +5,6 @@ Run `python examples/combining.py [rejection.png]`; with a file name error again
 """
 
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -46,12 +45,14 @@ def parts(runs: int = 40) -> dict[str, BiasVariance]:
 
 
 def networks(members: int = 6) -> tuple[np.ndarray, float]:
-    """Return the errors of networks that start differently and end in different minima, and that of their average."""
+    """Return the errors of networks that start differently and end in different minima, and that of their average.
+
+    Each is fitted until its gradient vanishes: those with a larger error will not get better by more steps.
+    """
     X, y = sample(np.random.default_rng(1), 200)
-    nets = [(f"net{k}", MLPRegressor(hidden_layer_sizes=(6,), max_iter=150, random_state=k)) for k in range(members)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that they are stuck is the point
-        model = VotingRegressor(nets).fit(X, y)
+    net = {"hidden_layer_sizes": 2, "activation": "tanh", "solver": "lbfgs", "alpha": 1e-3, "tol": 1e-7}
+    nets = [(f"net{k}", MLPRegressor(**net, max_iter=5000, random_state=k)) for k in range(members)]
+    model = VotingRegressor(nets).fit(X, y)
     new, truth = sample(np.random.default_rng(2), 1000)
     found = ambiguity(model.transform(new), model.weights_, truth)
     alone = ((model.transform(new) - truth[:, None]) ** 2).mean(axis=0)

@@ -14,6 +14,7 @@ from assay.multiclass import OneVsOneClassifier
 from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from assay.svm import SVC
 from tests.certificate import forge
+from tests.differential_inputs import bisected, subjects
 
 
 def holdout_claim(model, X, y, errors, value):
@@ -59,6 +60,29 @@ def test_a_model_that_rounding_decides_gets_no_statement_and_is_told_why():
     certificate = model.certify(X[:120], y[:120], holdout=(X[120:], y[120:]))
     assert not [one for one in certificate.claims if one.template.startswith("P")]
     assert any("Rounding decides the class of 120 of 120 rows" in one.reason for one in certificate.not_applicable)
+
+
+WITH_BORDERS = (
+    "QuadraticDiscriminantAnalysis", "MLPClassifier", "ObliqueTreeClassifier", "VotedPerceptron", "StackingClassifier",
+    "SelfTrainingClassifier", "LabelSpreading", "CrossValidated", "KNeighborsClassifier", "LogisticRegression",
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", WITH_BORDERS)
+def test_no_claim_profits_from_rows_at_a_border(name):
+    """Rows down to adjacent doubles at borders, each of another class than predicted: every one counts as an error."""
+    model = next(one for one in subjects() if type(one).__name__ == name)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model.fit(X, (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int))
+    ends = X[rng.integers(60, size=60)], 1.5 * X[rng.integers(60, size=60)]
+    rows = np.unique(np.concatenate(list(bisected(model.predict, *ends, rng))), axis=0)
+    held = rows, 1 - model.predict(rows)
+    assert len(rows) > 50
+    for errors, holds in ((len(rows), True), (len(rows) - 1, False)):
+        claim = forge.claim("P01/1", 1.0, params={"errors": errors, "rows": len(rows)}, data=("holdout",), delta="0.05")
+        assert forge.Case((claim,), model, X, (X[:, 0] > 0).astype(int), holdout=held).seal().verify().holds is holds
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])

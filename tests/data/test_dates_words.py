@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import assay
-from assay.checker.families.table import date_part
 from assay.checker.reader import raw_column
+from assay.checker.rules.encodings import date_part
 from assay.data import Encoding, chunks, read
 from assay.data.dates import PARTS, part
 from assay.data.words import commonest, has_words, words_of
@@ -183,8 +183,8 @@ def test_parts_that_do_not_differ_are_not_read():
     ],
 )
 def test_a_plain_form_that_lies_about_dates_or_words_is_refused(columns, at, field, value):
-    from assay.checker.families.table import TableModel
     from assay.checker.record import Rejected
+    from assay.checker.rules.encodings import TableModel
 
     forged = Encoding.fit(read({name: columns[name] for name in ("review", "when")})).plain()
     forged[at][field] = value

@@ -189,8 +189,8 @@ def test_what_is_no_encoding_is_refused(forged):
 
 def test_numbers_beyond_what_can_be_certified_count_as_gaps():
     """Each cell by itself, alike in the checker's encoding; a number that only scaling makes too large is filled."""
-    from assay.checker.families.table import TableModel
     from assay.checker.predictors import Predictor
+    from assay.checker.rules.encodings import TableModel
 
     class Four(Predictor):
         columns = 4

@@ -66,9 +66,9 @@ def of_columns(T, **parameters):
 def test_members_of_one_kind_and_of_several():
     mixed = VotingClassifier(MEMBERS).fit(X, Y)
     assert mixed.member_kinds_["near"] == "KNeighborsClassifier"
-    assert not mixed.member_kinds_["homogeneous"]
+    assert not mixed.homogeneous_
     alike = VotingClassifier([(f"C{C:g}", LogisticRegression(C=C)) for C in (0.1, 1.0)]).fit(X, Y)
-    assert alike.member_kinds_["homogeneous"]
+    assert alike.homogeneous_
 
 
 @pytest.mark.mission("ENS-02", "ENS-49", "ENS-50", "ENS-51")

@@ -80,6 +80,15 @@ def test_all_columns_without_bootstrap_give_equal_trees():
 
 
 @pytest.mark.mission("ENS-38")
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (3, 1), (5, 2), (7, 2), (8, 3)])
+def test_the_logarithm_is_rounded_down_and_at_least_one(d, k):
+    rng = np.random.default_rng(d)
+    X, y = rng.normal(size=(80, d)), rng.integers(0, 2, 80)
+    named, counted = (RandomForestClassifier(4, max_features=m, random_state=0).fit(X, y) for m in ("log2", k))
+    assert np.array_equal(named.nodes_.threshold, counted.nodes_.threshold)
+
+
+@pytest.mark.mission("ENS-38")
 @pytest.mark.parametrize("load", [load_breast_cancer, load_digits])
 def test_the_logarithm_of_the_notes_is_as_good_as_the_root_which_is_scikit_learns_default(load):
     """30 columns: 4 against 5; 64 columns: 6 against 8. The default is what scripts written for scikit-learn have."""

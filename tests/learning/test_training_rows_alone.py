@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import assay
+from assay.checker.record import Rejected
+from assay.checker.tables import _compare
 from assay.claims.model import StoredModel
-from assay.data import raw_table
+from assay.data import Encoding, raw_table
 from assay.guarantees.draws import HOLDOUT, fold_of_rows, permutation
 
 N = 200
@@ -145,6 +147,7 @@ def numbers(tmp_path_factory):
 
 FORGED = {
     "fill where no gap is": lambda p: part(p, "number").update(fill=1e9),
+    "fill in the eleventh digit": lambda p: part(p, "number").update(fill=part(p, "number")["fill"] + 1e-11),
     "fill where gaps are": lambda p: part(p, "gaps").update(fill=part(p, "gaps")["fill"] + 1e-3),
     "mean": lambda p: part(p, "money")["scaling"].__setitem__(0, 0.0),
     "scale": lambda p: part(p, "number")["scaling"].__setitem__(1, 2.0),
@@ -173,6 +176,32 @@ def test_a_changed_encoding_or_memory_is_rejected_by_library_and_command_alike(n
     assay.save(model, tmp_path / "m.assay", certificate)
     said = CliRunner().invoke(app, ["verify", str(tmp_path / "m.assay"), str(path)])
     assert said.exit_code == 1
+
+
+AWKWARD = {
+    "constant": lambda x: np.full(len(x), 0.1),
+    "nearly constant": lambda x: 1e9 / 3 * (1 + 2.0**-50 * (x > 0)),
+    "far from zero": lambda x: x + 1e15,
+    "cancelling": lambda x: np.where(x > 0, 1e15, -1e15) + x,
+    "one outlier": lambda x: np.append(x[1:], 1e140),
+    "tiny": lambda x: x * 1e-140,
+    "mostly gaps": lambda x: np.where(np.arange(len(x)) > 1, np.nan, x),
+}
+
+
+@pytest.mark.parametrize("kind", AWKWARD)
+@pytest.mark.parametrize("rows", [3, 40, 5000])
+def test_awkward_columns_give_the_checker_the_same_numbers(kind, rows):
+    column = AWKWARD[kind](np.random.default_rng(rows).normal(size=rows))
+    source = raw_table({"x": column.tolist()})
+    (record,) = Encoding.fit(source.typed()).plain()
+    _compare([record], {"x": source.cells("x", "numeric")})
+    for name, place in (("fill", None), ("scaling", 0), ("scaling", 1)):
+        forged = copy.deepcopy(record)
+        held, at = (forged, name) if place is None else (forged[name], place)
+        held[at] += 1e-9 * (np.nanmean(np.abs(column)) + abs(held[at]))
+        with pytest.raises(Rejected, match="is not what its training rows give"):
+            _compare([forged], {"x": source.cells("x", "numeric")})
 
 
 def test_hold_out_rows_that_the_seed_does_not_draw_are_rejected(numbers):

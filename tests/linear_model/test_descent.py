@@ -167,11 +167,26 @@ def moved(rule, gradients, eta=1.0):
 
 @pytest.mark.mission("OPT-09", "OPT-10", "OPT-11")
 def test_constant_gradients_tell_the_adaptive_rules_apart():
-    steps = np.ones(100)
+    steps = np.full(100, 3.0)  # the size of the gradient does not matter
     assert moved(Rule("rms-mean", eps=0.0), steps)[-1] == pytest.approx(-100.0)
     assert moved(Rule("adagrad", eps=0.0), steps)[-1] == pytest.approx(-18.59, abs=0.005)
     path = moved(Rule("rmsprop", memory=0.9, eps=0.0), steps)
     assert path[-1] - path[-2] == pytest.approx(-1.0, abs=1e-4)
+
+
+@pytest.mark.mission("OPT-09")
+def test_the_root_mean_square_by_hand_in_the_interface_and_in_the_compiled_loop():
+    """Gradients 3, -1, 2: sigma = 3, sqrt(10/2), sqrt(14/3). The compiled loop on one column of squared errors: w = 0,
+    g = -2, sigma = 2, w = 0.5; g = 4, sigma = sqrt(20/2), w = 0.5 - 2/sqrt(10); g = w - 3, sigma from 4, 16 and g^2."""
+    by_hand = -0.1 * np.cumsum([1.0, -1 / np.sqrt(5.0), 2 / np.sqrt(14 / 3)])
+    np.testing.assert_allclose(moved(Rule("rms-mean", eps=0.0), [3.0, -1.0, 2.0], 0.1), by_hand, rtol=1e-12)
+    assert moved(Rule("rms-mean", eps=1.0), [3.0], 0.1) == [pytest.approx(-0.1 * 3 / 4)]
+    X, y = np.array([[1.0], [2.0], [1.0]]), np.array([2.0, -1.0, 3.0])
+    shared = {"fit_intercept": False, "shuffle": False, "tol": None, "max_iter": 1, "learning_rate": "constant"}
+    model = SGDRegressor(alpha=0.0, optimizer="rms-mean", eta0=0.5, **shared).fit(X, y)
+    w = 0.5 - 2 / np.sqrt(10.0)
+    g = w - 3.0
+    assert model.coef_[0] == pytest.approx(w - 0.5 * g / np.sqrt((4 + 16 + g * g) / 3), abs=1e-7)
 
 
 @pytest.mark.mission("OPT-10", "OPT-11", "OPT-12", "OPT-15")

@@ -98,6 +98,11 @@ def test_internal_indices_by_hand_and_against_scikit_learn():
     square = [[0.0, 0.0], [0.0, 2.0], [10.0, 0.0], [10.0, 2.0]]
     assert davies_bouldin(square, [0, 0, 1, 1]) == pytest.approx((2 + 2) / 10)
     assert davies_bouldin(square, [0, 0, 1, 1], spread="centroid") == pytest.approx((1 + 1) / 10)
+    line = [[0.0], [1.0], [5.0], [20.0], [22.0]]  # pairs 1, 4, 5 and 2; means 2 and 21
+    assert davies_bouldin(line, [0, 0, 0, 1, 1]) == pytest.approx((10 / 3 + 2) / 19)
+    assert davies_bouldin(line, [0, 0, 0, 1, 1], spread="centroid") == pytest.approx((2 + 1) / 19)
+    three = [[0.0], [2.0], [10.0], [14.0], [40.0]]  # spreads 2, 4, 0; means 1, 12, 40
+    assert davies_bouldin(three, [0, 0, 1, 1, 2]) == pytest.approx((6 / 11 + 6 / 11 + 4 / 28) / 3)
     assert dunn(square, [0, 0, 1, 1]) == pytest.approx(10 / 2)
     assert dunn(square, [0, 1, 0, 1]) == pytest.approx(2 / 10)
     for seed in range(5):
@@ -107,6 +112,15 @@ def test_internal_indices_by_hand_and_against_scikit_learn():
     apart = X + 10 * labels[:, None]
     assert dunn(apart, labels) > dunn(X, labels)
     assert davies_bouldin(apart, labels) < davies_bouldin(X, labels)
+
+
+@pytest.mark.mission("CLU-31")
+def test_clusters_whose_means_coincide():
+    """Spread clusters of one mean are not told apart at all; two clusters that are one point each have no ratio."""
+    rings = [[-1.0], [1.0], [-3.0], [3.0], [50.0]]
+    assert davies_bouldin(rings, [0, 0, 1, 1, 2]) == np.inf
+    assert davies_bouldin([[0.0], [0.0], [6.0], [10.0]], [0, 1, 2, 2]) == pytest.approx(4 / 8)
+    assert davies_bouldin([[1.0], [1.0], [1.0]], [0, 1, 2]) == 0.0
 
 
 @pytest.mark.mission("CLU-17", "CLU-18")

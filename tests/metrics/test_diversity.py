@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import ensemble as peer
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 
 from assay.ensemble import AdaBoostClassifier, BaggingClassifier, RandomForestClassifier, VotingClassifier
 from assay.linear_model import LogisticRegression
 from assay.metrics.diversity import Pair, ambiguity, counts, kappa_error, pairwise, votes
+from assay.tree import DecisionTreeClassifier
 
 COUNTS = st.tuples(*[st.integers(0, 60)] * 4).filter(lambda four: sum(four) > 0)
 
@@ -97,6 +100,53 @@ class TestPairwise:
         i, j = 0, members - 1
         assert pairwise(model, X).kappa[i, j] == pytest.approx(cohen_kappa_score(said[:, i], said[:, j]), abs=1e-12)
         assert pairwise(model, X).disagreement[i, j] == np.mean(said[:, i] != said[:, j])
+
+    @pytest.mark.parametrize("names", [[1, 2, 3], [0, 2, 5], ["a", "b", "c"], [-1, 0, 1]])
+    def test_a_list_of_classifiers_that_never_say_some_class(self, names):
+        """Members that know two of three classes each; what they say is right or wrong by its name."""
+        X, y = load_iris(return_X_y=True)
+        y = np.array(names)[y]
+        pairs = [(0, 1), (1, 2), (1, 2)]
+        members = [DecisionTreeClassifier(max_depth=k + 1, random_state=0) for k in range(3)]
+        for one, (a, b) in zip(members, pairs):
+            part = np.isin(y, [names[a], names[b]])
+            one.fit(X[part][::3], y[part][::3])
+        late = X[y == names[2]]  # the first never says the third class, the others nothing else
+        for rows in (X, late):
+            said, truth = np.stack([one.predict(rows) for one in members], axis=1), y if rows is X else y[y == names[2]]
+            found, right = pairwise(members, rows, truth), (said == truth[:, None]).astype(int)
+            plain = pairwise(members, rows)
+            assert np.isnan(plain.correlation).all()  # three classes, though two may be said
+            for i, j in [(0, 1), (0, 2), (1, 2)]:
+                expected = counts(right[:, i], right[:, j], 1)
+                assert found.disagreement[i, j] == expected.disagreement
+                assert found.kappa[i, j] == pytest.approx(expected.kappa, abs=1e-12, nan_ok=True)
+                assert plain.disagreement[i, j] == np.mean(said[:, i] != said[:, j])
+            alone = kappa_error(members, rows, truth)
+            assert alone.error == pytest.approx([1 - right[:, [i, j]].mean() for i, j in alone.pairs])
+
+    @pytest.mark.parametrize("names", [[1, 2], [0, 1], [3, 5], ["no", "yes"], [1, 2, 3]])
+    @pytest.mark.parametrize(
+        "ensemble", [peer.RandomForestClassifier(4, max_depth=2), peer.BaggingClassifier(n_estimators=4)], ids=str
+    )
+    def test_ensembles_of_scikit_learn_whatever_the_labels(self, ensemble, names):
+        X, y = load_iris(return_X_y=True)
+        X, y = X[y < len(names), 1:2], np.array(names)[y[y < len(names)]]
+        model = clone(ensemble).set_params(random_state=0).fit(X, y)
+        said = np.stack([one.predict(X) for one in model.estimators_], axis=1).astype(int)  # positions, as they have it
+        assert np.array_equal(votes(model, X), said)
+        right = np.array(names)[said] == y[:, None]
+        found = pairwise(model, X, y)
+        assert found.disagreement[0, 3] == np.mean(right[:, 0] != right[:, 3])
+        assert kappa_error(model, X, y).error[0] == pytest.approx(1 - right[:, :2].mean())
+
+    def test_labels_that_no_member_knows_are_refused(self):
+        X, y = load_iris(return_X_y=True)
+        model = RandomForestClassifier(3, random_state=0).fit(X, y)
+        for function in (pairwise, kappa_error):
+            for wrong in (y + 1, y[:-1]):
+                with pytest.raises(ValueError, match="a label of the classes"):
+                    function(model, X, wrong)
 
     def test_kappa_error_diagram(self):
         X, y = load_iris(return_X_y=True)

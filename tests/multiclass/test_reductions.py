@@ -8,10 +8,12 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn import multiclass as peer
 from sklearn.datasets import load_digits, load_iris, make_multilabel_classification
+from sklearn.linear_model import LogisticRegression as TheirLogistic
 from sklearn.naive_bayes import GaussianNB
 
 import assay
 from assay.checker.families.codes import corrected_bits
+from assay.datasets import vehicles
 from assay.discriminant_analysis import QuadraticDiscriminantAnalysis
 from assay.ensemble._combined import MemberError
 from assay.linear_model import LogisticRegression, Perceptron
@@ -39,13 +41,37 @@ FAST = LogisticRegression(C=0.01)
 @pytest.mark.mission("MUL-01")
 @pytest.mark.parametrize("kind", [OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier])
 def test_exactly_one_class_for_every_row(kind):
-    names = np.array(["car", "truck", "trailer"])
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 120)
-    A = rng.normal(size=(120, 2)) + 3 * np.eye(3)[y][:, :2]
-    said = kind(FAST).fit(A, names[y]).predict(rng.normal(scale=20, size=(500, 2)))
-    assert said.shape == (500,)
-    assert set(said) <= set(names)
+    """The vehicles of the notes, standardised by hand; then anywhere in the plane of columns, far from any vehicle."""
+    A, names = vehicles(300, seed=0)
+    fresh, truth = vehicles(300, seed=1)
+    mean, spread = A.mean(axis=0), A.std(axis=0)
+    model = kind(LogisticRegression()).fit((A - mean) / spread, names)
+    said = model.predict((fresh - mean) / spread)
+    assert np.mean(said == truth) > 0.97
+    anywhere = model.predict(np.random.default_rng(0).normal(scale=20, size=(500, 4)))
+    assert anywhere.shape == (500,)
+    assert set(anywhere) == {"car", "truck", "trailer"}
+
+
+@pytest.mark.mission("MUL-01")
+def test_conflicting_answers_are_settled_by_the_score():
+    """Car or not, truck or not, trailer or not: rows that none or several claim go to the largest score."""
+    A, names = vehicles(300, seed=0)
+    A = (A - A.mean(axis=0)) / A.std(axis=0)
+    model = OneVsRestClassifier(LogisticRegression()).fit(A, names)
+    anywhere = np.random.default_rng(0).normal(scale=3, size=(500, 4))
+    scores = np.stack(
+        [
+            TheirLogistic(tol=1e-10, max_iter=9999).fit(A, names == kind).decision_function(anywhere)
+            for kind in model.classes_
+        ],
+        1,
+    )
+    claimed = (scores > 0).sum(axis=1)
+    assert min(np.sum(claimed == 0), np.sum(claimed > 1)) > 10
+    clear = np.diff(np.sort(scores, axis=1)[:, -2:]).ravel() > 1e-2
+    assert clear.mean() > 0.95
+    assert np.array_equal(model.predict(anywhere)[clear], model.classes_[scores.argmax(axis=1)][clear])
 
 
 class TestAgainstScikitLearn:
@@ -206,6 +232,37 @@ class TestCodes:
         for score in scores:
             assert np.array_equal(score == score.max(axis=1, keepdims=True), hamming == hamming.min(axis=1)[:, None])
         assert np.array_equal(square, 4 * hamming)
+
+    @pytest.mark.mission("MUL-06")
+    def test_a_class_is_judged_by_the_bits_that_it_uses(self):
+        """By hand: scores (0.5, -3, 0.25), words (+ 0 -), (0 - +), (- + +); -3 counts as -1."""
+        code = np.array([[1.0, 0.0, -1.0], [0.0, -1.0, 1.0], [-1.0, 1.0, 1.0]])
+        (score,) = decode(np.array([[0.5, -3.0, 0.25]]), code, 1)
+        assert score == pytest.approx([-(0.25 + 1.5625) / 2, -0.5625 / 2, -(2.25 + 4 + 0.5625) / 3])
+        rng = np.random.default_rng(3)
+        code = ternary_code(5, 20, np.random.RandomState(0)).astype(float)
+        said = rng.choice([-1.0, 1.0], size=(200, code.shape[1]))
+        used = np.abs(code).sum(axis=1)
+        wrong = np.sum((said[:, None, :] * code[None]) < 0, axis=2)
+        assert decode(said, code, 1) == pytest.approx(-4 * wrong / used, abs=1e-12)  # the share of wrong bits
+
+    @pytest.mark.mission("MUL-06")
+    @pytest.mark.parametrize("code", ["ternary", "pairs"])
+    def test_euclidean_decoding_of_ternary_codes_is_as_good_as_that_by_losses(self, code):
+        for (A, y), base in ((load_iris(return_X_y=True), LogisticRegression()), ((X, Y), FAST)):
+            right = {
+                decoding: np.mean(
+                    [
+                        OutputCodeClassifier(base, code=code, code_size=4, decoding=decoding, random_state=seed)
+                        .fit(A[::2], y[::2])
+                        .score(A[1::2], y[1::2])
+                        for seed in range(3)
+                    ]
+                )
+                for decoding in ("euclidean", "loss")
+            }
+            assert right["euclidean"] > right["loss"] - 0.03
+            assert right["euclidean"] > 0.75
 
     @pytest.mark.parametrize(
         ("code", "message"),

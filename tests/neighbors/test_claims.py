@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import assay
-from assay.checker.families.neighbors import StoredRows
+from assay.checker.rules.stored_rows import StoredRows
 from assay.claims.definitions import definition
 from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from tests.certificate import attacks, forge

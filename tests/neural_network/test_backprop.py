@@ -9,7 +9,7 @@ from scipy.special import expit
 from assay.linear_model import LinearSeparator, Perceptron
 from assay.neural_network import MLPClassifier, ThresholdNetwork
 from assay.neural_network import backprop as book
-from assay.neural_network.units import ACTIVATIONS, neuron
+from assay.neural_network.units import ACTIVATIONS, neuron, two_layer_perceptron
 from assay.optim.descent import check_gradient
 
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
@@ -82,17 +82,20 @@ def test_gates_that_do_not_fit_are_refused(layers, message):
 
 
 @pytest.mark.mission("NNW-05")
-@pytest.mark.filterwarnings("ignore")
 def test_two_layers_learn_fourteen_of_sixteen_functions():
-    learnt = []
-    for labels in itertools.product([0, 1], repeat=4):
-        if len(set(labels)) == 1:  # a constant: a neuron without inputs says it
-            said = neuron(SQUARE, [0.0, 0.0], 0.0 if labels[0] else 1.0)
-            learnt.append(said.tolist() == list(labels))
-            continue
-        model = Perceptron(max_iter=100, random_state=0).fit(SQUARE, labels)
-        learnt.append(bool((model.predict(SQUARE) == labels).all()))
-    assert sum(learnt) == 14
+    """One network of two inputs and sixteen outputs, a function each, all trained by (3.2); constants too."""
+    functions = np.array(list(itertools.product([0, 1], repeat=4)))
+    network = two_layer_perceptron(SQUARE, functions.T)
+    learnt = (functions == network(SQUARE).T).all(axis=1)
+    assert learnt.sum() == 14
+    assert functions[~learnt].tolist() == [[0, 1, 1, 0], [1, 0, 0, 1]]
+    ((w, theta),) = two_layer_perceptron([[2.0, -1.0], [4.0, 1.0]], [[0], [1]], eta=0.5, epochs=1).layers
+    # 0 >= 0 is said 1, wrong: w = (-1, 0.5), theta = 0.5; then -3.5 < 0.5 is wrong: w = (1, 1), theta = 0
+    assert w.ravel().tolist() == [1.0, 1.0]
+    assert theta.tolist() == [0.0]
+    for wrong in ([[0], [2]], [0, 1], [[0]]):
+        with pytest.raises(ValueError, match="Y must hold 0 and 1"):
+            two_layer_perceptron([[2.0, -1.0], [4.0, 1.0]], wrong)
 
 
 @pytest.mark.mission("NNW-06")

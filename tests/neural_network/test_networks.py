@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
@@ -157,6 +158,20 @@ def test_hidden_units_by_trial_is_the_argmin():
     assert trial.errors[0] > trial.errors.min()  # one unit is a straight border, which the moons do not have
 
 
+@pytest.mark.mission("NNW-16")
+def test_of_equal_errors_the_network_with_fewest_weights_is_taken():
+    """Two far clusters: every network is right, whatever the order in which the sizes are tried."""
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = 8.0 * y[:, None] + rng.normal(size=(80, 3))
+    net = MLPClassifier(solver="lbfgs", random_state=0, max_iter=50)
+    for sizes in itertools.permutations([9, (4, 4), 5]):  # 9 * 4 + 10, 4 * 4 + 4 * 5 + 5 and 5 * 4 + 6 weights
+        trial = hidden_units_by_trial(net, X, y, sizes)
+        assert not trial.errors.any()
+        assert trial.best == 5
+    assert hidden_units_by_trial(net, X, y, [9, (4, 4)]).best == (4, 4)
+
+
 @pytest.mark.mission("NNW-17")
 def test_early_stopping_restores_the_best_weights():
     rng = np.random.default_rng(0)
@@ -214,6 +229,28 @@ def test_annealing_solves_xor_from_a_bad_start():
     assert all(after <= before for before, after in itertools.pairwise(model.loss_curve_))
 
 
+@pytest.mark.mission("NNW-21")
+def test_annealing_leaves_a_local_minimum_by_steps_upwards(monkeypatch):
+    """L-BFGS rests in a minimum of two units that is not the lowest; so does a search that never steps upwards."""
+    stuck = MLPClassifier(
+        2,
+        "tanh",
+        loss="squared_error",
+        alpha=1e-3,
+        solver="lbfgs",
+        tol=1e-9,
+        max_iter=500,
+        warm_start=True,
+        random_state=1,
+    ).fit(SQUARE, XOR)
+    assert stuck.loss_ == pytest.approx(0.0656, abs=5e-4)
+    assert stuck.n_iter_ < 500
+    greedy, annealed = (clone(stuck).fit(SQUARE, XOR).set_params(solver="anneal", max_iter=60) for _ in range(2))
+    assert annealed.fit(SQUARE, XOR).loss_ < 0.01
+    monkeypatch.setattr("assay.optim.search.acceptance", lambda rise, temperature: float(rise <= 0))
+    assert greedy.fit(SQUARE, XOR).loss_ > 0.06
+
+
 @pytest.mark.mission("NNW-23")
 def test_a_genetic_search_solves_xor():
     model = MLPClassifier(2, "tanh", solver="genetic", loss="squared_error", alpha=0.0, max_iter=100, random_state=0)
@@ -233,6 +270,23 @@ def test_several_starts_keep_the_best(solver):
     assert many.loss_ == pytest.approx(many.restarts_[-1], rel=1e-12)
     assert many.loss_ < one.loss_
     assert not hasattr(one, "restarts_")
+
+
+@pytest.mark.mission("NNW-20")
+def test_a_start_that_diverges_leaves_the_others(monkeypatch):
+    from assay.neural_network._network import Shape
+
+    starts, good = iter([np.nan, 1.0, np.nan, 1.0]), Shape.start
+    monkeypatch.setattr(Shape, "start", lambda shape, random, dtype: next(starts) * good(shape, random, dtype))
+    for solver in ("adam", "lbfgs"):
+        starts = iter([np.nan, 1.0, np.nan, 1.0])
+        net = MLPClassifier(2, "tanh", solver=solver, max_iter=40, random_state=0, n_restarts=4).fit(SQUARE, XOR)
+        assert np.isinf(net.restarts_[0])
+        assert np.isfinite(net.restarts_[1:]).all()
+        assert net.restarts_[1] == net.restarts_[2] >= net.restarts_[3] == pytest.approx(net.loss_)
+    starts = iter([np.nan] * 2)
+    with pytest.raises(ValueError, match="non-finite"):
+        MLPClassifier(2, "tanh", max_iter=40, random_state=0, n_restarts=2).fit(SQUARE, XOR)
 
 
 # Interruptions ----------------------------------------------------------------------------------------------

@@ -276,6 +276,27 @@ def test_every_seed_maps_colours(grid):
             assert quiet(partial(model.fit, X)).topographic_error(X) < 0.1
 
 
+@pytest.mark.mission("NNW-31")
+@pytest.mark.parametrize(
+    ("grid", "neighbours"),
+    # cells of 4 rows of 4; in a hexagonal grid odd rows are shifted by half a cell to the right
+    [("rectangular", {0, 1, 2, 4, 6, 8, 9, 10}), ("hexagonal", {1, 2, 4, 6, 9, 10})],
+)
+def test_the_topographic_error_counts_rows_whose_two_nearest_cells_do_not_touch(grid, neighbours):
+    """Prototypes are so placed that cell 5 is nearest and another one second; the only neighbours are those around."""
+    for other in set(range(16)) - {5}:
+        places = 100.0 + 10.0 * np.arange(16.0)[:, None]
+        places[5], places[other] = 0.0, 1.0
+        model = quiet(lambda places=places: _resting(grid, places))
+        assert model.topographic_error([[0.1]]) == (0.0 if other in neighbours else 1.0), other
+
+
+def _resting(grid, places):
+    """Return a map whose prototypes are where they were put."""
+    shared = {"algorithm": "online", "radius": 0.0, "radius_end": 0.0, "max_iter": 1}
+    return SelfOrganizingMap((4, 4), grid=grid, init=places, **shared).fit(places)
+
+
 @pytest.mark.mission("NNW-31", "DEC-09")
 def test_a_trained_map_keeps_distances_better_than_a_random_one():
     X = colours(0)

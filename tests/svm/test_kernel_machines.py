@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sklearn.svm as libsvm
+from scipy.spatial.distance import pdist
 
 from assay import svm
 from assay.kernels import Gaussian, Linear, embedding
@@ -95,7 +96,12 @@ def test_two_intertwined_curves():
 @pytest.mark.mission("KER-92")
 def test_automatic_kernel():
     X, y = overlapping(0, 60)
-    assert SVC(kernel="auto").fit(X, y).chosen_kernel_ == "rbf"
+    model = SVC(kernel="auto").fit(X, y)
+    assert model.chosen_kernel_ == "rbf"
+    gamma = 1 / np.median(pdist(X, "sqeuclidean"))
+    assert model._kernel().gamma == pytest.approx(gamma, rel=1e-12)
+    same = SVC(gamma=gamma).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), same.decision_function(X), rtol=1e-6, atol=1e-9)
     random = np.random.default_rng(0)
     wide = (random.random((40, 400)) < 0.02).astype(float)
     assert SVC(kernel="auto").fit(wide, random.integers(0, 2, 40)).chosen_kernel_ == "linear"

@@ -120,7 +120,26 @@ def test_union_bound_on_random_finite_spaces():
     for _ in range(100):
         weight = rng.dirichlet(np.ones(12))
         events = rng.random((5, 12)) < rng.uniform(0.05, 0.6)
-        assert weight[events.any(axis=0)].sum() <= con.union_bound(events @ weight) + 1e-15
+        bound = con.union_bound(events @ weight)
+        assert weight[events.any(axis=0)].sum() <= bound + 1e-15
+        alone = events & (events.sum(axis=0) == 1)  # events that exclude each other: nothing is lost
+        assert con.union_bound(alone @ weight) == pytest.approx(weight[alone.any(axis=0)].sum(), abs=1e-15)
+        assert bound == pytest.approx(min(1.0, (events @ weight).sum()))
+    assert con.union_bound([]) == 0.0
+    for wrong in ([0.5, -0.1], [1.1], [[0.1]]):
+        with pytest.raises(ValueError, match="probabilities must lie"):
+            con.union_bound(wrong)
+
+
+@pytest.mark.mission("LTH-12")
+@pytest.mark.parametrize("size", [1, 7, 3**400])
+def test_the_share_of_each_event_adds_up_to_delta(size):
+    share = con.log_share(0.05, size)
+    assert share == pytest.approx(math.log(0.05) - math.log(size), rel=1e-15)
+    assert con.log_union_bound(share, size) == pytest.approx(math.log(0.05), rel=1e-12)
+    assert con.log_union_bound(-0.01, 2) == 0.0
+    few = min(size, 7)
+    assert math.exp(con.log_union_bound(math.log(0.1), few)) == pytest.approx(con.union_bound([0.1] * few))
 
 
 def test_bernstein_is_above_every_binomial_tail_and_inverts():

@@ -53,8 +53,18 @@ def test_a_concept_class_of_polygons():
     assert len(space) == 3
     patterns = space.patterns([3, 4, 5])
     assert np.array_equal(patterns, 2 * np.eye(3, dtype=int) - 1)
-    assert [c.name for c in space.hypotheses] == ["triangle", "quadrilateral", "pentagon"]
-    assert space.hypotheses[0] in space.hypotheses
+    assert [concept.name for concept in space] == ["triangle", "quadrilateral", "pentagon"]
+    triangle, *others = polygons()
+    assert triangle in space
+    assert triangle not in Finite(others)
+    assert Concept("triangle", lambda corners: corners == 4) not in space
+    left = VersionSpace(space).observe(3, -1)
+    assert list(left) == others
+    assert triangle not in left
+    assert others[0] in left
+    for asked in (lambda: list(Finite(3)), lambda: triangle in Finite(3)):
+        with pytest.raises(ValueError, match="only the number"):
+            asked()
 
 
 @pytest.mark.mission("CON-05", "CON-10")

@@ -90,6 +90,18 @@ def boost(X, y, rounds):
     return edges, errors, lambda Z: np.sign(sum(a * h(Z) for a, h in members))
 
 
+@pytest.mark.mission("LTH-57")
+def test_the_edge_is_what_is_left_of_one_half():
+    labels, said, weights = [1, 1, -1, -1], [1, -1, -1, -1], [0.1, 0.2, 0.3, 0.4]
+    assert weak_edge(labels, said, weights) == pytest.approx((0.2, 0.3))
+    assert weak_edge(labels, said) == pytest.approx((0.25, 0.25))
+    assert weak_edge(labels, said, np.multiply(weights, 7)) == pytest.approx((0.2, 0.3))  # weights need not sum to 1
+    assert weak_edge(labels, np.negative(labels)) == (1.0, -0.5)
+    for wrong in ([0.0] * 4, [1.0, 1.0, 1.0, -1.0], [1.0] * 3):
+        with pytest.raises(ValueError, match="weights >= 0, not all 0"):
+            weak_edge(labels, said, wrong)
+
+
 @pytest.mark.mission("LTH-57", "LTH-58")
 def test_stumps_are_weak_learners_for_intervals_and_not_for_parity():
     rng = np.random.default_rng(1)

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import beta, binom, entropy
 
 from assay.theory import pac
-from assay.theory.concentration import clopper_pearson_upper, hoeffding_failure
+from assay.theory.concentration import clopper_pearson_upper, hoeffding_failure, union_bound
 
 
 @pytest.mark.mission("LTH-18")
@@ -80,8 +80,13 @@ def test_sample_size_grows_linearly_in_the_inverse_error_and_the_log_confidence(
 @pytest.mark.mission("LTH-12", "LTH-21")
 def test_the_finite_class_bounds_are_union_bounds():
     single = hoeffding_failure(300, 0.12, two_sided=True)
-    assert pac.agnostic_failure(300, 0.12, 40) == pytest.approx(40 * single)
+    assert pac.agnostic_failure(300, 0.12, 40) == pytest.approx(union_bound([single] * 40))
+    one_sided = hoeffding_failure(300, 0.12)
+    assert pac.agnostic_failure(300, 0.12, 40, two_sided=False) == pytest.approx(union_bound([one_sided] * 40))
+    assert pac.realizable_failure(300, 0.03, 40) == pytest.approx(union_bound([0.97**300] * 40))
+    assert pac.realizable_failure(300, 0.03, 40, exponential=True) == pytest.approx(union_bound([math.exp(-9)] * 40))
     assert pac.finite_class_bound(7, 300, 0.05, 40) == clopper_pearson_upper(7, 300, 0.05 / 40)
+    assert pac.holdout_bound(7, 300, 0.05, candidates=40) == clopper_pearson_upper(7, 300, 0.05 / 40)
 
 
 @pytest.mark.mission("LTH-21")

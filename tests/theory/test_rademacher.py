@@ -280,7 +280,7 @@ def test_risk_bounds_fail_no_more_often_than_promised(delta):
     assert without > accepted  # the control: too small a bound is seen to fail
 
 
-@pytest.mark.mission("LTH-47", "LTH-49")
+@pytest.mark.mission("LTH-46", "LTH-47", "LTH-48", "LTH-49")
 def test_one_step_and_two_step_forms():
     for form, factor in ((rad.loss_bound, 2), (rad.error_bound, 1)):
         base = 0.1 + factor * 0.05
@@ -295,12 +295,16 @@ def test_one_step_and_two_step_forms():
 
 @pytest.mark.mission("LTH-36")
 def test_the_complexity_depends_on_the_data_and_the_vc_bound_does_not():
-    spread, lumped = np.arange(8.0), np.array([0.0] * 4 + [1.0] * 4)
-    values = [rad.exact(rad.of_space(Intervals(), x)) for x in (spread, lumped)]
+    """Complexities by brute force over all signs and all dichotomies; of the rows the VC bound knows their number."""
+    values = []
+    for x in (np.arange(8.0), np.array([0.0] * 4 + [1.0] * 4)):
+        made = Intervals().dichotomies(x)
+        signs = np.array(list(itertools.product([-1, 1], repeat=8)))
+        values.append(rad.exact(rad.of_space(Intervals(), x)))
+        assert values[-1] == pytest.approx((signs @ made.T).max(axis=1).mean() / 8, rel=1e-12)
+        bound = vc.massart_deviation(len(x), 0.05, Intervals().log_growth)
+        assert bound == pytest.approx(math.sqrt(2 * math.log(37) / 8) + math.sqrt(math.log(20) / 16), rel=1e-8)
     assert values[1] < values[0]
-    assert vc.massart_deviation(8, 0.05, Intervals().log_growth) == vc.massart_deviation(
-        8, 0.05, Intervals().log_growth
-    )
 
 
 def test_a_learner_as_an_oracle():

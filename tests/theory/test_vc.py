@@ -113,9 +113,15 @@ def test_frequency_of_large_deviations_over_all_thresholds_stays_below():
 
 @pytest.mark.mission("LTH-36")
 def test_vc_bounds_take_no_data():
-    for function in (vc.uniform_deviation, vc.massart_deviation):
-        assert list(inspect.signature(function).parameters)[:2] in (["m", "delta"], ["n", "delta"])
-        assert function(500, 0.05, 7.0) == function(500, 0.05, 7.0)
+    """Rows, delta and the growth function are all they are told; the value is the formula in these three."""
+    formulas = {
+        vc.uniform_deviation: math.sqrt(8 * (7.0 + math.log(4 / 0.05)) / 500),
+        vc.massart_deviation: math.sqrt(2 * 7.0 / 500) + math.sqrt(math.log(1 / 0.05) / 1000),
+    }
+    for function, value in formulas.items():
+        m, delta, log_growth = inspect.signature(function).parameters
+        assert (m in "mn", delta, log_growth) == (True, "delta", "log_growth")
+        assert function(500, 0.05, 7.0) == pytest.approx(value, rel=1e-9)
 
 
 @pytest.mark.mission("LTH-51")

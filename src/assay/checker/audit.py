@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 from assay.checker import bounds, facts
 from assay.checker.family import find
-from assay.checker.verify import TABLE
 from assay.claims.claim import Certificate
 from assay.claims.definitions import Definition
+from assay.claims.model import StoredModel
 
 _READ = ("assay.checker", "assay.claims", "assay.data.blocks")
 _FAMILY = ("assay.checker.families", "assay.checker.rules")
-_PRINTED = "assay.claims.words"  # how a certificate is printed: no verdict is computed from it
+_PRINTED = ("assay.claims.words", "assay.claims.sentences")  # what is printed: no verdict is computed from it
 _TABLES = ("CLAIMS", "FAMILY")  # lists of every claim there is: only those of the certificate are followed
 _ROOTS = (("assay.checker.verify", "verify"), ("assay.claims.document", "from_json"))
 _TABLE_ROOT = ("assay.checker.tables", "verify_table")  # where a model of a table is judged
@@ -45,16 +45,37 @@ class Part(NamedTuple):
 
 def audit(certificate: Certificate, families: Iterable[str] = ()) -> list[Part]:
     """Return the definitions that the verdict on a certificate rests on, file by file."""
-    of_table = [_TABLE_ROOT] if certificate.model.family == TABLE else []
-    waiting = [*_ROOTS, *of_table, *_of_certificate(certificate, [certificate.model.family, *families])]
+    waiting = [*_roots(certificate), *_of_certificate(certificate, [certificate.model.family, *families])]
     reached: set[Name] = set()
     while waiting:
         name = waiting.pop()
-        if name not in reached and name[0] != _PRINTED and name[1] not in _TABLES:
+        if name not in reached and name[0] not in _PRINTED and name[1] not in _TABLES:
             reached.add(name)
             waiting += _named_by(name)
     parts = [_part(name) for name in reached if name[1] in _definitions(name[0])]
     return sorted(parts, key=lambda part: (part.of_family, part.file, part.first))
+
+
+def families_of(model: StoredModel) -> list[str]:
+    """Return the families of a model and of all that it consists of."""
+    return list(dict.fromkeys([model.family, *(name for one in model.members for name in families_of(one))]))
+
+
+def loaded(certificate: Certificate, families: Iterable[str] = ()) -> dict[str, int]:
+    """Return the files that are imported for the verdict, each with its lines of code, reached or not."""
+    waiting = [module for module, _ in _roots(certificate)]
+    waiting += [f"{_FAMILY[0]}.{name.partition('.')[0]}" for name in (certificate.model.family, *families)]
+    found: set[str] = set()
+    while waiting:
+        module = waiting.pop()
+        if module not in found and module.startswith(_READ) and find_spec(module) is not None:
+            found.add(module)
+            waiting += [module.rpartition(".")[0], *_imported(module)]
+    return {_place_of(module): len(_code_lines(_source(module)[1], module)) for module in sorted(found)}
+
+
+def _roots(certificate: Certificate) -> list[Name]:
+    return [*_ROOTS, *([_TABLE_ROOT] if find(certificate.model.family)[1].encodes else [])]
 
 
 def _of_certificate(certificate: Certificate, families: Iterable[str]) -> Iterator[Name]:
@@ -111,6 +132,15 @@ def _imports(module: str) -> dict[str, Name]:
     return found
 
 
+def _imported(module: str) -> Iterator[str]:
+    """Yield the modules that a module imports when it is loaded, and names in them that may be modules too."""
+    for node in ast.parse(_source(module)[1]).body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(_READ):
+            yield node.module
+            known = _definitions(node.module)
+            yield from (f"{node.module}.{one.name}" for one in node.names if one.name not in known)
+
+
 def _named_by(name: Name) -> Iterator[Name]:
     """Yield what the definition names: other definitions of its module, and imported ones."""
     module, own = name
@@ -131,14 +161,18 @@ def _named_by(name: Name) -> Iterator[Name]:
 
 def _part(name: Name) -> Part:
     module, own = name
-    file, text = _source(module)
+    text = _source(module)[1]
     node = _definitions(module)[own]
     first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
     last = node.end_lineno or first
     code = len(_code_lines(text, module) & set(range(first, last + 1)))
-    root = Path(import_module("assay").__file__ or "").parent
-    place = Path(file).relative_to(root) if Path(file).is_relative_to(root) else Path(file).name
-    return Part(str(place), own, first, last, module.startswith(_FAMILY), code)
+    return Part(_place_of(module), own, first, last, module.startswith(_FAMILY), code)
+
+
+def _place_of(module: str) -> str:
+    """Return the file of a module, seen from the package."""
+    file, root = Path(_source(module)[0]), Path(import_module("assay").__file__ or "").parent
+    return str(file.relative_to(root) if file.is_relative_to(root) else file.name)
 
 
 @cache

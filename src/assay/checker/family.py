@@ -48,8 +48,14 @@ class Variant:
         Whether it consists of fitted models.
     parameters : bool
         Whether `read` wants the constructor parameters, before everything else.
+    probabilities : tuple of str
+        How class probabilities can follow from the scores: the links of `rules.members` by name, "logistic" for
+        example. What is made of members reads theirs in this way.
     wide : bool
         Whether columns are pixels, of which there may be many, since nothing is computed for each column alone.
+    encodes : bool
+        Whether it turns the rows of a table into those that its one member reads: claims are about the member, and its
+        predictor has `inner` and `encode`.
     more : mapping of str to functions
         Arrays of numbers that some learners of the variant have beside these (`Learner.more_arrays`), for what is not
         certified: `check(array, predictor)` tells whether one is sound.
@@ -61,7 +67,9 @@ class Variant:
     target: bool = True
     members: bool = False
     parameters: bool = False
+    probabilities: tuple[str, ...] = ()
     wide: bool = False
+    encodes: bool = False
     more: Mapping[str, Callable[[np.ndarray, Any], bool]] = field(default_factory=dict)
 
 
@@ -96,9 +104,8 @@ def find(name: Any) -> tuple[Family, Variant]:
     if module not in _registered:
         if find_spec(f"assay.checker.families.{module}") is None:
             raise Rejected(f"unknown family of models {name!r}")
-        family = import_module(f"assay.checker.families.{module}").FAMILY
-        define(family.claims)
-        _registered[module] = family
+        _registered[module] = import_module(f"assay.checker.families.{module}").FAMILY
+        define(_registered[module].claims)
     family = _registered[module]
     if variant not in family.variants:
         raise Rejected(f"unknown family of models {name!r}")

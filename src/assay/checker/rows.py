@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.checker.identity import DataDigest, canonical, check_integers, column_range, near_keys, texts_of
 from assay.checker.predictors import Predictor
-from assay.checker.record import SURPRISES, Refused, Rejected, array
+from assay.checker.record import MALFORMED_INPUT_ERRORS, Refused, Rejected, array
 from assay.checker.rule import View
 from assay.claims.claim import Certificate, DataReference
 from assay.data.blocks import Block, blocks
@@ -46,7 +46,7 @@ class DataSet:
             return None
         try:
             return self._view(block)
-        except (Rejected, Refused, *SURPRISES) as error:
+        except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
             self.failure = error
             return None
 

@@ -18,20 +18,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.checker.draws import GROUPS, HOLDOUT, RESERVE, drawn_folds, drawn_order
-from assay.checker.families.table import TableModel, date_part
 from assay.checker.family import read_model, stored_form
 from assay.checker.identity import texts_of
-from assay.checker.numerics import U
+from assay.checker.numerics import U, gamma
 from assay.checker.predictors import Predictor, decided
 from assay.checker.reader import is_gap, raw_column, raw_rows, target_of, words_in
-from assay.checker.record import SURPRISES, Refused, Rejected, array
+from assay.checker.record import MALFORMED_INPUT_ERRORS, Refused, Rejected, array
 from assay.checker.rule import Clock
+from assay.checker.rules.encodings import TableModel, date_part
 from assay.checker.verdict import Report
 from assay.checker.verify import failed, verify
 from assay.claims.claim import Certificate
 
 _MOST_SLOTS, _MOST_WORDS, _BAD_SHARE = 100, 200, 0.05
 _DATE_PARTS = ("year", "month", "day", "weekday", "hour", "elapsed days")
+_ROUNDING = gamma(2**11)  # of a mean, relative to that of the sizes: sums are made in pairs, so that n hardly matters
 _AT_ONCE = 2**12  # rows whose predictions are compared together
 Cells = Mapping[str, np.ndarray]
 
@@ -64,6 +65,7 @@ def verify_table(
         rows = {name: np.asarray(column)[there] for name, column in cells.items()}
         own = _own_rows(certificate, rows, len(y))
         rows, y = {name: column[own] for name, column in rows.items()}, y[own]
+        _check_groups(certificate, rows, len(y))
         raw = np.hstack([raw_rows(one.records, rows) for one in _tables(table)])
         report = verify(certificate, model, raw, y, columns=rows, limit=limit)
         if any(one.claim == "data.identity" and one.status == "REJECTED" for one in report.verdicts):
@@ -73,7 +75,7 @@ def verify_table(
         if report.holds and used is not None:
             _compare_used(table, raw, Used(used.raw[there][own], used.said[there][own]), clock)
         return report
-    except (Rejected, Refused, *SURPRISES) as error:
+    except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
         return Report(failed("certificate", error))
 
 
@@ -161,6 +163,18 @@ def _check_newest(certificate: Certificate, cells: Cells, rows: int) -> None:
         raise Rejected(f"the hold-out rows are not the newest by the column {name[:40]!r}")
 
 
+def _check_groups(certificate: Certificate, cells: Cells, rows: int) -> None:
+    """Reject hold-out groups that are no new ones: of which training rows have some."""
+    if certificate.split is None or not certificate.named_columns:
+        return
+    unit, held = _units(certificate, cells, rows), np.zeros(rows, dtype=bool)
+    held[array(certificate.split["holdout"], "split of holdout", (None,), integer=True)] = True
+    if np.intersect1d(unit[held], unit[~held]).size:
+        raise Rejected(
+            "the hold-out rows are of groups that training rows have, so that they say nothing of new groups"
+        )
+
+
 def _units(certificate: Certificate, cells: Cells, rows: int) -> np.ndarray:
     """Return what is drawn: each row by itself or, with a column of groups, the number of its group."""
     if not certificate.named_columns:
@@ -234,28 +248,29 @@ def _compare_numbers(record: Mapping[str, Any], values: np.ndarray) -> None:
     missing = np.isnan(values)
     there = values[~missing]
     fill = math.fsum(there) / max(len(there), 1)
-    filled = np.where(missing, fill, values)
-    size = float(np.abs(there).max(initial=0.0))
-    _same(record["fill"], fill, size, "what stands for a gap")
-    _same_scaling(record["scaling"], filled, size)
+    slack = _ROUNDING * math.fsum(np.abs(there)) / max(len(there), 1)
+    _same(record["fill"], fill, slack, "what stands for a gap")
+    _same_scaling(record["scaling"], np.where(missing, fill, values), slack)
     if (record["gap"] is None) == bool(missing.any()):
         raise Rejected("whether there are gaps")
     if record["gap"] is not None:
-        _same_scaling(record["gap"], missing.astype(np.float64), 1.0)
+        _same_scaling(record["gap"], missing.astype(np.float64), _ROUNDING)
 
 
-def _same_scaling(stated: Sequence[float], values: np.ndarray, size: float) -> None:
+def _same_scaling(stated: Sequence[float], values: np.ndarray, slack: float) -> None:
     mean = math.fsum(values) / len(values)
     deviation = math.sqrt(math.fsum((values - mean) ** 2) / len(values))
-    _same(stated[0], mean, size, "the mean")
-    if deviation <= 1e-7 * size and stated[1] == 1.0:
-        return  # a column of one value, but for rounding, is not scaled
-    _same(stated[1], deviation, size, "the scale")
+    _same(stated[0], mean, slack, "the mean")
+    constant = 2 * len(values) * U * abs(mean)  # the scale of a column whose deviation is only rounding is 1
+    if deviation > 2 * constant or (deviation > constant / 2 and stated[1] != 1.0):
+        _same(stated[1], deviation, slack + _ROUNDING * deviation, "the scale")
+    else:
+        _same(stated[1], 1.0, 0.0, "the scale")
 
 
-def _same(stated: float, found: float, size: float, what: str) -> None:
-    if not abs(stated - found) <= 1e-9 * (abs(found) + size):
-        raise Rejected(f"{what} is {stated:.10g}, and {found:.10g} in the rows")
+def _same(stated: float, found: float, slack: float, what: str) -> None:
+    if not abs(stated - found) <= slack:
+        raise Rejected(f"{what} is {stated:.17g}, and {found:.17g} in the rows")
 
 
 def _compare_parts(parts: Sequence[Mapping[str, Any]], moments: np.ndarray) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from assay.checker import bounds, facts
 from assay.checker.family import find, read_model, stored_form
 from assay.checker.identity import copies
-from assay.checker.record import SURPRISES, Refused, Rejected, check_record
+from assay.checker.record import MALFORMED_INPUT_ERRORS, Refused, Rejected, check_record
 from assay.checker.rows import DataSet, Reader, Table, columns_of, other_rows, tables_of
 from assay.checker.rule import Clock, Context, Rule, View
 from assay.checker.verdict import Report, Verdict
@@ -24,7 +24,6 @@ from assay.claims.definitions import Definition
 _KEPT = 2**23  # numbers of rows and scores that are kept from the first pass for the ones to come
 _HELD = 2**22  # numbers that a model makes of the rows of one view
 _CHANCE = math.log(1e6)  # the guard against copies is wrong once in so many splits, at most
-TABLE = "table"  # the family of models that encode the rows of a table first
 
 
 def verify(
@@ -60,7 +59,8 @@ def verify(
     clock = Clock(limit)
     try:
         stored = stored_form(model)
-        family, variant = find((stored.members[0] if stored.family == TABLE else stored).family)
+        encodes = find(stored.family)[1].encodes
+        family, variant = find((stored.members[0] if encodes else stored).family)
         allowed = {**facts.CLAIMS, **bounds.CLAIMS, **family.claims}
         check_record(certificate, allowed)
         if (stored.learner, stored.family) != (certificate.model.learner, certificate.model.family):
@@ -68,12 +68,11 @@ def verify(
         predictor = read_model(stored)
         if stored.digest() != certificate.model.digest:
             raise Rejected("this is not the model the certificate is about: its parameters have another fingerprint")
-        reader = Reader(predictor, variant.target, predictor.columns)
-        if stored.family == TABLE:
-            reader = Reader(predictor.inner, variant.target, predictor.columns, predictor.encode)
+        inner, encode = (predictor.inner, predictor.encode) if encodes else (predictor, None)
+        reader = Reader(inner, variant.target, predictor.columns, encode)
         tables = tables_of(certificate, X, y, sample_weight, holdout)
         return _Check(certificate, allowed, reader, tables, columns or {}, clock).report()
-    except (Rejected, Refused, *SURPRISES) as error:
+    except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
         return Report(failed("certificate", error))
 
 
@@ -219,7 +218,7 @@ class _Check:
             self.clock.check()
             with np.errstate(all="ignore"):  # an overflow shows as an infinite bound, which no claim meets
                 return step()
-        except (Rejected, Refused, *SURPRISES) as error:
+        except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
             self.failures.setdefault(position, error)
             return None
 

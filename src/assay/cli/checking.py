@@ -9,7 +9,7 @@ from rich.text import Text
 import assay
 from assay import datasets
 from assay.checker.audit import audit as lines_of
-from assay.checker.audit import sizes
+from assay.checker.audit import families_of, loaded, sizes
 from assay.checker.verdict import Report
 from assay.claims.claim import Certificate, Claim
 from assay.claims.words import assumptions
@@ -24,13 +24,17 @@ def audit(model_file: Path) -> None:
     model, certificate = open_model(model_file)
     if certificate is None:
         raise ValueError(f"{model_file} holds no certificate, so there is nothing to audit.")
-    parts = lines_of(certificate, [model.learner.family])
+    families = families_of(model.stored())
+    parts = lines_of(certificate, families)
     for file in dict.fromkeys(part.file for part in parts):
         inside = [part for part in parts if part.file == file]
         spans = ", ".join(f"{part.name} {part.first}-{part.last}" for part in inside)
         print(f"{file} ({sum(part.code for part in inside)} lines of code): {spans}")
     core, family = sizes(parts)
     print(f"The verdict rests on {core} lines of code of the core and {family} of the family, beside NumPy and SciPy.")
+    files = loaded(certificate, families)
+    print(f"Verifying imports these {len(files)} files of the checker, {sum(files.values())} lines of code in all:")
+    print(", ".join(f"{file} ({lines})" for file, lines in files.items()))
 
 
 def verify(model_file: Path, source: str, limit: float | None = None) -> bool:

@@ -327,10 +327,10 @@ class LinearDiscriminantAnalysis(
         top = float(eigh(between, within, eigvals_only=True)[-1])
         size, largest = float(np.linalg.norm(apart)), np.abs(self.means_).max(axis=0) * scale
         off = 64 * _UNIT * len(apart) ** 1.5 * float(np.linalg.norm(largest))
-        wobble = 1e-13 * size**2 + (2 * size + off) * off + 8 * found.slack * top
-        tau = top + wobble / found.mu + 1e-12
+        rounding_error = 1e-13 * size**2 + (2 * size + off) * off + 8 * found.slack * top
+        tau = top + rounding_error / found.mu + 1e-12
         params = {**stated, "form": "direction", "tau": tau, "priors": self.priors_.tolist()}
-        excess = tau - ratio * (1 - 2 * found.slack / found.mu) + wobble / found.mu
+        excess = tau - ratio * (1 - 2 * found.slack / found.mu) + rounding_error / found.mu
         witness = {"exponents": found.exponents[0], "direction": self.scalings_[:, 0].copy()}
         return Claim("D19/1", outward(excess), params=params, witness=witness)
 

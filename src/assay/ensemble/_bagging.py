@@ -132,7 +132,7 @@ class BaggingClassifier(Vote, Bagging):
         if self.voting == "hard" and self.has_nodes:
             self.node_value_ = one_hot(self.node_value_.argmax(axis=1), len(self.classes_))
 
-    def _said(self, member: Any, X: Any, **given: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any, **given: Any) -> np.ndarray:
         if self.voting == "soft" and hasattr(member, "predict_proba"):
             said = np.asarray(member.predict_proba(X, **given), dtype=np.float64)
             shares = np.zeros((len(said), len(self.classes_)))
@@ -224,7 +224,7 @@ class BaggingRegressor(Mean, Bagging):
         values = self._values(X, **routed_to(self, "predict", params))
         return values[:, 0] if values.shape[1] == 1 else values
 
-    def _said(self, member: Any, X: Any, **given: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any, **given: Any) -> np.ndarray:
         said = np.asarray(member.predict(X, **given), dtype=np.float64)
         return said[:, None] if said.ndim == 1 else said
 

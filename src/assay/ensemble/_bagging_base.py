@@ -33,7 +33,7 @@ from assay.tree._nodes import Nodes, joined, one_leaf, tree_at
 from assay.tree._predict import mean_values
 from assay.tree._readable import impurity_importances
 from assay.tree._reading import Read, read_columns
-from assay.tree.growth._crew import grown_trees
+from assay.tree.growth._parallel_trees import grown_trees
 
 
 class Sample(NamedTuple):
@@ -382,9 +382,9 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
         """Return what member t says about coded rows X: class shares or votes, or numbers, (rows, outputs)."""
         if self.has_nodes:
             return member_values(self.nodes_, t, X)
-        return self._said(self.members_[t], self._part(X, None, self.member_columns_[t]), **given)
+        return self._member_output(self.members_[t], self._part(X, None, self.member_columns_[t]), **given)
 
-    def _said(self, member: Any, X: Any, **given: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any, **given: Any) -> np.ndarray:
         raise NotImplementedError
 
     def _rows(self, X: Any) -> Any:

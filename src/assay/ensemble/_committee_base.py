@@ -129,11 +129,15 @@ class NamedMembers(OfLearners, _BaseComposition):
         return Bunch(**dropped, **dict(zip(self._names(), self.estimators_)))
 
     @property
-    def member_kinds_(self) -> dict[str, Any]:
-        """The class of each member by name, and whether all are of one kind (`homogeneous`)."""
+    def member_kinds_(self) -> dict[str, str]:
+        """The class of each member by name."""
         check_is_fitted(self, "members_")
-        kinds = {name: type(one).__name__ for name, one in zip(self._names(), self.estimators_)}
-        return {**kinds, "homogeneous": len(set(kinds.values())) == 1}
+        return {name: type(one).__name__ for name, one in zip(self._names(), self.estimators_)}
+
+    @property
+    def homogeneous_(self) -> bool:
+        """Whether all members are of one class."""
+        return len(set(self.member_kinds_.values())) == 1
 
 
 @dataclass(eq=False, repr=False)
@@ -280,9 +284,9 @@ class CommitteeOf(NamedMembers):
 
     def _outputs(self, members: list[Any], X: Any) -> np.ndarray:
         """Return what the members say of rows, (rows, members, outputs)."""
-        return np.stack([self._said(one, X) for one in members], axis=1)
+        return np.stack([self._member_output(one, X) for one in members], axis=1)
 
-    def _said(self, member: Any, X: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any) -> np.ndarray:
         raise NotImplementedError
 
     def _one_hot(self, y: np.ndarray) -> np.ndarray:
@@ -291,7 +295,7 @@ class CommitteeOf(NamedMembers):
     def _combined(self, X: Any) -> np.ndarray:
         """Return the weighted sum of what the members say."""
         total: Any = 0.0
-        for weight, values in self._answers(lambda one: self._said(one, X)):
+        for weight, values in self._answers(lambda one: self._member_output(one, X)):
             total = total + weight * values
         return total
 

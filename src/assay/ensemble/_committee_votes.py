@@ -11,7 +11,7 @@ often the rows that are not rejected are wrong: at the share that was fixed in a
 share that could be asked for at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -27,8 +27,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from assay.card import Card
 from assay.claims.claim import NotApplicable
-from assay.ensemble._combined import labelled, probability_link, raw_link, reject_label, vote_link
+from assay.data.blocks import Block
+from assay.ensemble._combined import labelled, reject_label
 from assay.ensemble._committee_base import CommitteeOf, drawn_ties
+from assay.ensemble._member_outputs import Output, mean_of, probability_link, raw_link, vote_link, votes_of
 from assay.ensemble._members import one_hot
 from assay.ensemble._routing import routed_fits
 from assay.fitlog import FitLog
@@ -87,7 +89,9 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     ----------
     classes_, estimators_ (fitted to positions in `classes_`), named_estimators_, weights_
     member_kinds_ : dict
-        The class of each member, and whether all are of one kind.
+        The class of each member by name.
+    homogeneous_ : bool
+        Whether all members are of one class.
     weight_gap_, held_ : how far learnt weights can be from the best ones, and the rows that they were learnt from
 
     Examples
@@ -181,10 +185,13 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     def _link_of(self, t: int) -> int:
         return (probability_link if self.voting == "soft" else vote_link)(self.members_[t])
 
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        return votes_of(said, self.vote_weights_, self.links_, float(self.needed_))
+
     # What it says
     # ----------------------------------------------------------------------------------------
 
-    def _said(self, member: Any, X: Any) -> np.ndarray:
+    def _member_output(self, member: Any, X: Any) -> np.ndarray:
         if self.voting == "hard":
             return one_hot(np.asarray(member.predict(X), dtype=np.int64), len(self.classes_))
         if not hasattr(member, "predict_proba"):
@@ -304,7 +311,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
 class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
     """Weighted mean of regressors of any kind; parameters as `VotingClassifier`.
 
-    Attributes: estimators_, named_estimators_, member_kinds_, weights_.
+    Attributes: estimators_, named_estimators_, member_kinds_, homogeneous_, weights_.
 
     >>> from assay.ensemble import VotingRegressor
     >>> from assay.linear_model import LinearRegression
@@ -350,7 +357,10 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
     def _link_of(self, t: int) -> int:
         return raw_link(self.members_[t])
 
-    def _said(self, member: Any, X: Any) -> np.ndarray:
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        return mean_of(said, self.vote_weights_)
+
+    def _member_output(self, member: Any, X: Any) -> np.ndarray:
         return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)
 
     def predict(self, X: Any) -> np.ndarray:

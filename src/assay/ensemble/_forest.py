@@ -334,8 +334,11 @@ class RandomForestClassifier(ForestClassifier):
     oob_score : bool, or a function of labels and predictions
     warm_start : bool
         Whether a second `fit` keeps the trees and adds those that are missing.
-    n_estimators, max_features ("sqrt", or "log2" as Breiman recommends), bootstrap, max_samples, monotonic_cst,
-    ccp_alpha, verbose, max_bins, and the limits of trees : as in scikit-learn and `assay.tree`
+    max_features : "sqrt", "log2", None, int or share in (0, 1]
+        Columns drawn for each split. The default is scikit-learn's; "log2" is Breiman's recommendation, the largest
+        integer <= log2(columns), at least 1; None takes all, which is bagging, and 1 splits at random.
+    n_estimators, bootstrap, max_samples, monotonic_cst, ccp_alpha, verbose, max_bins, and the limits of trees : as in
+        scikit-learn and `assay.tree`
     nominal : positions of nominal columns of an array; a frame says so by its types.
         Nominal columns are split in two (a subset of levels against the rest); rows without the value tested go to
         the branch where they fit best.

@@ -14,11 +14,11 @@ from assay.tree._limits import limits_of, monotone_signs
 from assay.tree._nodes import Nodes, joined, tree_at
 from assay.tree._reading import Read, nominal_levels
 from assay.tree.growth._bins import find_bins
-from assay.tree.growth._crew import grown_trees, tree_seed
 from assay.tree.growth._exact import Columns, encode, grow_exact
 from assay.tree.growth._forest_extra import draws, grow_extra_trees
 from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
 from assay.tree.growth._forest_nominal_missing import grow_mixed, is_mixed
+from assay.tree.growth._parallel_trees import grown_trees, tree_seed
 from assay.tree.growth._records import Limits
 from assay.tree.growth._sorted import as_entries, counted_instead, grow_sorted, is_whole, sort_columns, sorts
 

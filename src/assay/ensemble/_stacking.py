@@ -25,8 +25,10 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from assay.card import Card
-from assay.ensemble._combined import Task, fit_members, fit_some, is_ours, probability_link, raw_link
+from assay.data.blocks import Block
+from assay.ensemble._combined import Task, fit_members, fit_some
 from assay.ensemble._committee_base import Named, NamedMembers
+from assay.ensemble._member_outputs import UNIT, Output, is_ours, probability_link, raw_link
 from assay.ensemble._routing import asked_of, routed_fits
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence
@@ -141,7 +143,7 @@ class Stacking(TransformerMixin, NamedMembers):
             task = Task("final_estimator", self._final(), self._beside(Z, X), target, asked_of(self._final(), given))
             self._keep([*members, *fit_members(self, [task], self.n_jobs)])
             if hasattr(self.members_[-1], "predict"):
-                said = np.asarray(self.members_[-1].predict(self._beside(self._said(members, X), X)))
+                said = np.asarray(self.members_[-1].predict(self._beside(self._member_output(members, X), X)))
                 log.step(float(np.mean(said != target if is_classifier(self) else (said - target) ** 2)), 0.0)
         return self
 
@@ -175,7 +177,7 @@ class Stacking(TransformerMixin, NamedMembers):
         named = self._named()
         if self.cv == "prefit":
             members = [one for _, one in named]
-            return members, self._said(members, X)
+            return members, self._member_output(members, X)
         if self.cv is None:
             warnings.warn(
                 f"{type(self).__name__}: cv=None fits the final learner to what the members say of the rows that they "
@@ -185,7 +187,7 @@ class Stacking(TransformerMixin, NamedMembers):
             )
             made = fit_some(self, [Task(name, one, X, y, more[name]) for name, one in named], self.n_jobs)
             members = [made[t] for t in self._keep_some(made)]
-            return members, self._said(members, X)
+            return members, self._member_output(members, X)
         folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
         if len(np.unique(np.concatenate([held for _, held in folds]))) < len(y):
             raise refuse(self, "cv must hold out every row once.")
@@ -203,12 +205,12 @@ class Stacking(TransformerMixin, NamedMembers):
         of_member = [of_member[t] for t in self._keep_some(whole)]
         Z = None
         for k, (_, held) in enumerate(folds):
-            said = self._said([some[k] for some in of_member], _safe_indexing(X, held))
+            said = self._member_output([some[k] for some in of_member], _safe_indexing(X, held))
             Z = np.zeros((len(y), said.shape[1])) if Z is None else Z
             Z[held] = said
         return [some[-1] for some in of_member], np.asarray(Z)
 
-    def _said(self, members: Sequence[Any], X: Any) -> np.ndarray:
+    def _member_output(self, members: Sequence[Any], X: Any) -> np.ndarray:
         """Return the columns that members make of rows; of two probabilities the second alone."""
         columns = []
         for one in members:
@@ -234,7 +236,7 @@ class Stacking(TransformerMixin, NamedMembers):
         """Return the columns that the final learner reads; sparse if the rows are and are passed through."""
         check_is_fitted(self, "members_")
         rows = self._rows(X, reset=False)
-        found = self._beside(self._said(self.members_[:-1], rows), rows)
+        found = self._beside(self._member_output(self.members_[:-1], rows), rows)
         return found.asformat(X.format) if issparse(found) and issparse(X) else found
 
     def get_metadata_routing(self) -> Any:
@@ -293,6 +295,21 @@ class Stacking(TransformerMixin, NamedMembers):
         if not (is_ours(final) and str(final.family).startswith("linear.")):
             raise refuse(self, f"a certificate needs a linear final learner; {type(final).__name__} is none.")
         yield from super().evidence(rows)
+
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        """Return the scores of the final learner: of two probabilities of a member it reads the second alone."""
+        two = is_classifier(self) and len(self.classes_) == 2
+        parts = [
+            (values[:, 1:], errors[:, 1:]) if two and values.shape[1] == 2 else (values, errors)
+            for values, errors in said
+        ]
+        parts += [(block.X, np.zeros_like(block.X))] if self.passthrough else []
+        Z, error = (np.column_stack(side) for side in zip(*parts))
+        coef = self.members_[-1].coef_
+        W = np.atleast_2d(coef.toarray() if issparse(coef) else coef)
+        b = np.broadcast_to(self.members_[-1].intercept_, len(W))
+        size = np.abs(Z) @ np.abs(W).T + np.abs(b)
+        return Z @ W.T + b, error @ np.abs(W).T * (1 + 1e-12) + 4 * (W.shape[1] + 8) * UNIT * size
 
 
 def _final_has(method: str) -> Any:

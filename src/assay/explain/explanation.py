@@ -130,7 +130,7 @@ def explain(
         _confusion(view) if classes else {},
         _hardest(view, seen),
         _subgroups(view, part),
-        _said(delta, None if classes else limit, grouped),
+        _sentence(delta, None if classes else limit, grouped),
         None if classes else limit,
     )
 
@@ -146,7 +146,7 @@ def _clip(targets: np.ndarray) -> float | None:
     return (float(np.abs(targets - np.median(targets)).max()) or 1.0) if len(targets) else None
 
 
-def _said(delta: float, clip: float | None, grouped: bool) -> str:
+def _sentence(delta: float, clip: float | None, grouped: bool) -> str:
     if grouped:
         return GROUPED
     counted = "" if clip is None else f" Absolute errors count up to {clip:.4g}."

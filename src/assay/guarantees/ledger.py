@@ -24,6 +24,16 @@ DOWN = Context(prec=12, rounding=ROUND_DOWN)
 Statement = Callable[[str], Claim | NotApplicable]
 
 
+def price_of_look(k: int) -> int:
+    """Return by what delta is divided at the k-th look at the same rows; the looks after the first have half of it
+    together.
+
+    >>> [price_of_look(k) for k in (0, 1, 2, 3)]
+    [1, 1, 6, 12]
+    """
+    return 1 if k <= 1 else k * (k + 1)
+
+
 @dataclass(frozen=True)
 class Vacuous(NotApplicable):
     """A bound that was computed at `delta` and says nothing."""
@@ -49,7 +59,7 @@ class CertifyOptions:
     positive: int | None = None  # the class that F1 is of; None: the mean over all
 
 
-class Beside(NamedTuple):
+class SecondaryBound(NamedTuple):
     """A statement that stands beside the others: all such have a tenth of what the others of their rows would have."""
 
     make: "Statement | Halves"
@@ -82,8 +92,8 @@ class Prepared(NamedTuple):
         """Return the share of delta of each statement that is made, by its place among all of them.
 
         The two kinds of rows have half of delta each, or all of it if the other has no statement; statements of
-        one kind have equal shares, but those that stand `Beside` have a tenth together. Hold-out rows usually say
-        most, and this keeps what they say from getting weaker with every further bound from the training rows. It
+        one kind have equal shares, but those that are a `SecondaryBound` have a tenth together. Hold-out rows usually
+        say most, and this keeps what they say from getting weaker with every further bound from the training rows. It
         depends on which statements can be made, and on nothing that they say. Shares are rounded down, so that they
         never exceed delta together.
         """
@@ -94,7 +104,7 @@ class Prepared(NamedTuple):
         used = [group for group in groups if group]
         found = {}
         for group in used:
-            beside = [place for place in group if isinstance(self.all()[place], Beside)]
+            beside = [place for place in group if isinstance(self.all()[place], SecondaryBound)]
             others = [place for place in group if place not in beside]
             tenth = _TENTH if others else Decimal(1)
             for part, share in ((beside, tenth), (others, 1 - tenth if beside else Decimal(1))):

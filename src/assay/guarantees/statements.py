@@ -12,7 +12,7 @@ from assay.guarantees import holdout
 from assay.guarantees.distances import by_radius, of_distances
 from assay.guarantees.evidence import Decided, Density, Distances, Gathered, Predictions, labels
 from assay.guarantees.groups import of_groups
-from assay.guarantees.ledger import Beside, CertifyOptions, Prepared, Vacuous, error_rate
+from assay.guarantees.ledger import CertifyOptions, Prepared, SecondaryBound, Vacuous, error_rate
 from assay.guarantees.norm import by_norm
 from assay.guarantees.order import BetOrder
 from assay.guarantees.stability import in_ball
@@ -47,7 +47,7 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
         if cut.holdout is None and train.too_open:
             return Prepared([], [NotApplicable("P10/1", train.too_open)])
         on_holdout = holdout.of_classifier(learner.classes_, cut.holdout, held, asked, order)
-        beside = list(_beside(cut, held, order)) if asked.baseline and cut.holdout is not None else []
+        beside = list(_secondary_bounds(cut, held, order)) if asked.baseline and cut.holdout is not None else []
         return Prepared(
             list(_of_class(learner, cut.train, train, train.errors[1], asked)),
             [*on_holdout, *learner.holdout_statements(cut.holdout, asked), *beside],
@@ -65,14 +65,14 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
     stated: list[Any] = list(holdout.of_regressor(cut.holdout, held, asked, order))
     if asked.baseline and any(not isinstance(one, NotApplicable) for one in stated):
         predicted, clip = held.the(Predictions), float(asked.clip)
-        stated.append(Beside(partial(holdout.against_median, predicted, cut.train, cut.holdout, clip, order)))
+        stated.append(SecondaryBound(partial(holdout.against_median, predicted, cut.train, cut.holdout, clip, order)))
     return Prepared(training if asked.hypothesis_class_fixed else [], stated)
 
 
-def _beside(cut: Any, held: Gathered, order: BetOrder) -> Iterator[Beside]:
+def _secondary_bounds(cut: Any, held: Gathered, order: BetOrder) -> Iterator[SecondaryBound]:
     """Yield the comparison with the class that most training rows have."""
     commonest = int(np.bincount(labels(cut.train)).argmax())
-    yield Beside(holdout.against_baseline(held.the(Decided), cut.holdout, commonest, order))
+    yield SecondaryBound(holdout.against_baseline(held.the(Decided), cut.holdout, commonest, order))
 
 
 def _of_class(learner: Any, train: Rows, found: Gathered, errors: int, asked: CertifyOptions) -> Iterator[Any]:

@@ -1,6 +1,6 @@
 """Worker processes that fit learners side by side and can be ended when they take too long.
 
-A worker is forked by a process of its own (`assay.nursery`), reads jobs from a pipe and writes answers. While all
+A worker is forked by a process of its own (`assay.fork_server`), reads jobs from a pipe and writes answers. While all
 workers are busy, a small job keeps to one thread. Where there are no such processes (Windows), or none are asked for,
 jobs run here, one after the other.
 """
@@ -12,8 +12,8 @@ from contextlib import nullcontext, suppress
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
+from assay.fork_server import LEARNERS, ForkServer, can_fork, fork_server
 from assay.learning import jobs
-from assay.nursery import LEARNERS, Nursery, can_fork, nursery
 from assay.scan.memory import one_thread, thread_count
 
 _ENDED = "its process ended, most likely for want of memory."
@@ -38,7 +38,7 @@ def answer(pipe: int) -> None:
 class _Worker:
     """One process, the job it is at, and since when."""
 
-    def __init__(self, home: Nursery) -> None:
+    def __init__(self, home: ForkServer) -> None:
         self.pipe, other = Pipe()
         self.home = home
         home.fork(other.fileno())
@@ -69,7 +69,7 @@ class Pool:
         self.size = thread_count(None) if size is None else size
         if not can_fork():
             self.size = 0
-        self._home = nursery(*LEARNERS) if self.size else None
+        self._home = fork_server(*LEARNERS) if self.size else None
         self._workers: list[_Worker] = []
         self.compiling = 0.0
 

@@ -101,7 +101,8 @@ def davies_bouldin(X: Any, labels: ArrayLike, *, spread: str = "pairs", n_jobs: 
 
     `spread` is s: "pairs", the mean distance of two rows of a cluster, or "centroid", the mean distance to the
     cluster's mean, as Davies and Bouldin have it. The second is `sklearn.metrics.davies_bouldin_score`, and the two
-    differ.
+    differ. Clusters with rows apart and one mean are not told apart at all: the index is infinite (scikit-learn leaves
+    such pairs out). Clusters that are the same single point have no ratio, and their pair is left out.
 
     >>> float(davies_bouldin([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1]))
     0.4
@@ -112,8 +113,8 @@ def davies_bouldin(X: Any, labels: ArrayLike, *, spread: str = "pairs", n_jobs: 
     s = found.avg if spread == "pairs" else found.to_mean
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = (s[:, None] + s[None, :]) / found.d_cen
-    np.fill_diagonal(ratio, -np.inf)
-    return float(np.mean(np.nan_to_num(ratio.max(axis=1), nan=0.0)))
+    ratio[np.isnan(ratio)] = 0.0
+    return float(ratio.max(axis=1, where=~np.eye(len(s), dtype=bool), initial=0.0).mean())
 
 
 def dunn(X: Any, labels: ArrayLike, *, n_jobs: int | None = None) -> float:

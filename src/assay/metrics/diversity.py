@@ -107,24 +107,46 @@ class Diversity(NamedTuple):
 def votes(members: Any, X: Any = None) -> np.ndarray:
     """Return what each member says of each row, (rows, members), as positions among the classes.
 
-    `members` is a fitted ensemble of Assay with X (bagging, forests, boosting, committees), a list of fitted
-    classifiers with X, or the predictions themselves.
+    `members` is a fitted ensemble of Assay or scikit-learn with X (bagging, forests, boosting, committees), a list of
+    fitted classifiers with X, or the predictions themselves. The classes are those of the ensemble or, in a list, all
+    that some classifier knows; of predictions, those that occur.
     """
+    return _votes_and_classes(members, X)[0]
+
+
+def _votes_and_classes(members: Any, X: Any, y: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the votes as positions, and the classes; those of predictions alone and lists include the labels y."""
     if hasattr(members, "member_votes"):
-        return np.asarray(members.member_votes(X))
+        return np.asarray(members.member_votes(X)), np.asarray(members.classes_)
     if X is None:
-        said = np.asarray(members)
+        said, known = np.asarray(members), None
         if said.ndim != 2:
             raise ValueError(f"votes: predictions must be (rows, members); got shape {said.shape}.")
+        seen = [said]
     else:
         listed = members if isinstance(members, Sequence) else getattr(members, "estimators_", None)
         if listed is None or not len(listed):
             raise ValueError(f"votes: {type(members).__name__} has no members that vote.")
-        said = np.stack([np.asarray(one.predict(X)) for one in np.ravel(np.asarray(listed, dtype=object))], axis=1)
-    known = np.asarray(getattr(members, "classes_", np.unique(said)))
-    if known.dtype.kind in "UO" and said.dtype.kind in "iu":
-        return said  # members that were fitted to positions
-    return np.searchsorted(known, said)
+        ones = list(np.ravel(np.asarray(listed, dtype=object)))
+        said, known = np.stack([np.asarray(one.predict(X)) for one in ones], axis=1), getattr(members, "classes_", None)
+        seen = [said, *(one.classes_ for one in ones if hasattr(one, "classes_"))]
+    if known is None:
+        known = _union([*seen, *([] if y is None else [y])])
+    elif not np.isin(_union(seen), known).all():  # members that were fitted to positions
+        return said.astype(np.int64), np.asarray(known)
+    return np.searchsorted(known, said), np.asarray(known)
+
+
+def _union(parts: Sequence[Any]) -> np.ndarray:
+    return np.unique(np.concatenate([np.ravel(np.asarray(part)) for part in parts]))
+
+
+def _positions(y: Any, known: np.ndarray, name: str, rows: int) -> np.ndarray:
+    """Return the labels as positions among the classes; refuse others."""
+    labels = np.asarray(y)
+    if len(labels) != rows or not np.isin(labels, known).all():
+        raise ValueError(f"{name}: y must hold a label of the classes for each row.")
+    return np.searchsorted(known, labels)
 
 
 def pairwise(members: Any, X: Any = None, y: Any = None) -> Diversity:
@@ -137,15 +159,12 @@ def pairwise(members: Any, X: Any = None, y: Any = None) -> Diversity:
     >>> found.disagreement.tolist(), found.means["kappa"]
     ([[0.0, 0.0], [0.0, 0.0]], 1.0)
     """
-    said = votes(members, X)
+    said, known = _votes_and_classes(members, X, y)
+    classes = len(known)
     if y is not None:
-        labels = np.asarray(y)
-        known = getattr(members, "classes_", np.unique(labels))
-        codes = np.searchsorted(known, labels)
-        if len(codes) != len(said) or np.any(np.asarray(known)[np.minimum(codes, len(known) - 1)] != labels):
-            raise ValueError("pairwise: y must hold a label of the classes for each row.")
-        said = (_as_positions(members, said, known) == codes[:, None]).astype(np.int64)
-    T, classes = said.shape[1], int(said.max(initial=0)) + 1
+        said = (said == _positions(y, known, "pairwise", len(said))[:, None]).astype(np.int64)
+        classes = 2
+    T = said.shape[1]
     found = {name: np.full((T, T), np.nan) for name in MEASURES}
     for i in range(T):
         for j in range(i, T):
@@ -154,13 +173,6 @@ def pairwise(members: Any, X: Any = None, y: Any = None) -> Diversity:
     upper = np.triu_indices(T, 1)
     means = {name: _mean(matrix[upper]) for name, matrix in found.items()}
     return Diversity(**found, means=means)
-
-
-def _as_positions(members: Any, said: np.ndarray, known: Any) -> np.ndarray:
-    """Return the votes as positions among the labels; predictions without an ensemble are labels."""
-    if hasattr(members, "classes_") or isinstance(members, Sequence):
-        return said
-    return np.searchsorted(known, np.asarray(members))
 
 
 def _measured(first: np.ndarray, second: np.ndarray, classes: int) -> dict[str, float]:
@@ -195,11 +207,10 @@ class KappaError(NamedTuple):
 def kappa_error(members: Any, X: Any, y: Any) -> KappaError:
     """Return kappa and mean error of every pair of members (Margineantu and Dietterich 1997): a cloud far to the left
     is diverse, a low one accurate."""
-    said, labels = votes(members, X), np.asarray(y)
-    codes = np.searchsorted(getattr(members, "classes_", np.unique(labels)), labels)
-    wrong, classes = (said != codes[:, None]).mean(axis=0), int(max(said.max(), codes.max())) + 1
+    said, known = _votes_and_classes(members, X, y)
+    wrong = (said != _positions(y, known, "kappa_error", len(said))[:, None]).mean(axis=0)
     pairs = np.stack(np.triu_indices(said.shape[1], 1), axis=1)
-    kappas = np.array([cohen(said[:, i], said[:, j], classes) for i, j in pairs])
+    kappas = np.array([cohen(said[:, i], said[:, j], len(known)) for i, j in pairs])
     return KappaError(pairs, kappas, np.array([(wrong[i] + wrong[j]) / 2 for i, j in pairs]))
 
 

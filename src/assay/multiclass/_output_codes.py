@@ -7,8 +7,16 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from assay.checker.families.codes import EUCLIDEAN, HAMMING, LOSS, corrected_bits
-from assay.multiclass._codes import bch_code, code_distance, exhaustive_code, pairs_code, random_code, ternary_code
+from assay.checker.families.codes import EUCLIDEAN, HAMMING, LOSS
+from assay.multiclass._codes import (
+    bch_code,
+    code_distance,
+    corrected_bits,
+    exhaustive_code,
+    pairs_code,
+    random_code,
+    ternary_code,
+)
 from assay.multiclass._reductions import Reduced, reduction_card
 from assay.params import Choice, Positive, refuse
 
@@ -28,7 +36,8 @@ class OutputCodeClassifier(Reduced):
     code_size : float > 0
         Bits for each class of drawn and BCH codes; at least so many as tell the classes apart.
     decoding : "hamming", "euclidean" or "loss"
-        By the members' bits, by the distance of their scores to the word, or by the hinge loss of their scores.
+        By the members' bits, by the distance of their scores to the word, or by the hinge loss of their scores. Of a
+        word with zeros the distance is the mean over the bits that it uses, and scores beyond -1 and 1 count as these.
     random_state : seed of drawn codes
 
     Attributes

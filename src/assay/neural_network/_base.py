@@ -18,7 +18,7 @@ from assay.fitlog import FitLog
 from assay.neural_network._claims import CertifiedNetwork
 from assay.neural_network._network import UNITS, NetworkParameters, Shape, sums_of_last
 from assay.neural_network._objective import Found, Objective, annealed, evolved, lbfgs
-from assay.neural_network._training import DIVERGED, Outcome, Penalty, Rule, Table, TrainingLoop
+from assay.neural_network._training import DIVERGED, Diverged, Outcome, Penalty, Rule, Table, TrainingLoop
 from assay.optim.search import multi_start
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, positive, refuse
 from assay.scan import Rows
@@ -190,19 +190,27 @@ class Network(NetworkParameters, CertifiedNetwork):
         runs: int,
         log: FitLog,
     ) -> Outcome:
-        """Return the outcome of the lowest value among runs from different starts."""
+        """Return the outcome of the lowest value among runs from different starts; runs that diverge do not count."""
         if runs == 1:
             return learn(first)
         outcomes: list[Outcome] = []
 
         def run(start: np.ndarray) -> tuple[np.ndarray, float]:
             if outcomes and log.stopped:
-                return outcomes[0].theta, math.inf
-            outcomes.append(learn(start.astype(first.dtype)))
-            return outcomes[-1].theta, outcomes[-1].value
+                return start, math.inf
+            try:
+                outcome = learn(start.astype(first.dtype))
+            except Diverged:
+                return start, math.inf
+            if not np.isfinite(outcome.theta).all() or math.isnan(outcome.value):
+                return start, math.inf
+            outcomes.append(outcome)
+            return outcome.theta, outcome.value
 
         starts = (first if k == 0 else shape.start(random, first.dtype) for k in range(runs))
         found = multi_start(run, starts)
+        if not outcomes:
+            raise Diverged(refuse(self, f"{DIVERGED} (all {runs} starts)"))
         outcome = min(outcomes, key=lambda one: one.value)
         outcome.fitted["restarts_"] = found.history
         return outcome

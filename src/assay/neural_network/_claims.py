@@ -24,7 +24,7 @@ from assay.theory.spaces import Unbounded
 _UNIT = 2.0**-53
 _LEAST = 1e-140  # what underflow can hide, generously
 _STEEPEST = {"identity": 1.0, "relu": 1.0, "tanh": 1.0, "logistic": 0.25}
-_WOBBLE = 40 * _UNIT  # rounding of a bounded unit
+_ROUNDING_ERROR = 40 * _UNIT  # rounding of a bounded unit
 _LOSSES = {
     "softmax": "log",
     "logistic": "log",
@@ -171,7 +171,7 @@ def _sum_error(size: np.ndarray, error: np.ndarray, W: np.ndarray, b: np.ndarray
 
 
 def _unit_error(error: np.ndarray, unit: str) -> np.ndarray:
-    return error * _STEEPEST[unit] + (_WOBBLE if unit in ("tanh", "logistic") else 0.0)
+    return error * _STEEPEST[unit] + (_ROUNDING_ERROR if unit in ("tanh", "logistic") else 0.0)
 
 
 def _hidden(A: np.ndarray, W: np.ndarray, b: np.ndarray, unit: str) -> tuple[np.ndarray, np.ndarray]:

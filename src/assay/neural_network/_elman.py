@@ -89,7 +89,7 @@ class Elman(Learner):
     def _output(self) -> str:
         return "identity"
 
-    def _said(self, Z: np.ndarray) -> np.ndarray:
+    def _output_layer(self, Z: np.ndarray) -> np.ndarray:
         """Return predictions of outputs."""
         raise NotImplementedError
 
@@ -233,7 +233,7 @@ class Elman(Learner):
         were; X without lengths is then one sequence, and a prediction is made at every step."""
         together = state is not None or return_state
         Z, after = self._outputs(X, lengths, state, together)
-        return (self._said(Z), after) if return_state else self._said(Z)
+        return (self._output_layer(Z), after) if return_state else self._output_layer(Z)
 
     # Certificate
 
@@ -394,7 +394,7 @@ class ElmanClassifier(ClassifierMixin, Elman):
     def _output(self) -> str:
         return "logistic" if len(self.classes_) == 2 else "softmax"
 
-    def _said(self, Z: np.ndarray) -> np.ndarray:
+    def _output_layer(self, Z: np.ndarray) -> np.ndarray:
         return self.classes_[(Z[:, 0] > 0).astype(int) if Z.shape[1] == 1 else Z.argmax(axis=1)]
 
     def decision_function(self, X: Any, lengths: Any = None) -> np.ndarray:
@@ -456,7 +456,7 @@ class ElmanRegressor(RegressorMixin, Elman):
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
         return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
 
-    def _said(self, Z: np.ndarray) -> np.ndarray:
+    def _output_layer(self, Z: np.ndarray) -> np.ndarray:
         return Z[:, 0] if Z.shape[1] == 1 else Z
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:

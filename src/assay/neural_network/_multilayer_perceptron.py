@@ -328,7 +328,7 @@ def lambda_by_cross_validation(model: Any, X: Any, y: Any, grid: Sequence[float]
 def hidden_units_by_trial(
     model: Any, X: Any, y: Any, sizes: Sequence[Any], *, validation: float = 0.25, random_state: Any = 0
 ) -> Trial:
-    """Return the hidden layer sizes with the least error on rows kept out; the smallest of equals.
+    """Return the hidden layer sizes with the least error on rows kept out; of equals that with fewest weights.
 
     A share `validation` of the rows is kept out once, the same for all sizes. Choosing by these rows uses them up: a
     statement about new data needs others.
@@ -338,9 +338,10 @@ def hidden_units_by_trial(
     labels = y if is_classifier(model) and y.ndim == 1 else None
     kept, held = train_test_split(np.arange(len(y)), test_size=validation, random_state=random_state, stratify=labels)
     X = X if hasattr(X, "tocsr") else np.asarray(X)
-    fits = (clone(model).set_params(hidden_layer_sizes=size).fit(X[kept], y[kept]) for size in values)
+    fits = [clone(model).set_params(hidden_layer_sizes=size).fit(X[kept], y[kept]) for size in values]
     errors = np.array([1 - fitted.score(X[held], y[held]) for fitted in fits])
-    return Trial(values[int(np.argmin(errors))], values, errors)
+    best = min(range(len(fits)), key=lambda k: (errors[k], len(fits[k].network_weights_)))
+    return Trial(values[best], values, errors)
 
 
 def _values(name: str, given: Sequence[Any]) -> tuple:

@@ -123,7 +123,7 @@ class Basis(Learner):
             yield NotApplicable("D34/2", f"The checker factorises at most {_MOST_FEATURES} features; there are {q}.")
             return
         n = rows.n_rows
-        slope, wobble, square, off, cost = rows.sum(_normal_sums, self, len(getattr(self, "classes_", ())))
+        slope, rounding_error, square, off, cost = rows.sum(_normal_sums, self, len(getattr(self, "classes_", ())))
         penalty = self.alpha * np.column_stack([self.coef_, np.zeros(len(self.coef_))])
         square[np.diag_indices(q)] += n * self.alpha
         curvature = 0.5 * float(eigvalsh(square / n)[0]) - 2 * float(off.sum(axis=1).max()) / n
@@ -131,7 +131,7 @@ class Basis(Learner):
         own = float(cost) / (2 * n) + self.alpha / 2 * float(np.square(self.coef_).sum())
         gap = np.inf
         if curvature > 1e-15:
-            g = np.abs(slope / n + penalty) + 2 * wobble / n + 64 * _UNIT * np.abs(penalty)
+            g = np.abs(slope / n + penalty) + 2 * rounding_error / n + 64 * _UNIT * np.abs(penalty)
             gap = float(np.square(g).sum()) / (2 * curvature)
         value, curvature = (gap, curvature) if gap < own else (own, 0.0)
         params = {"rows": n, "alpha": float(self.alpha), "curvature": curvature}
@@ -415,10 +415,10 @@ def _normal_sums(block: Block, model: Any, classes: int) -> tuple[Any, ...]:
     F = np.column_stack([F, np.ones(len(F))])
     residual, n = Z - model._targets(np.asarray(block.y), classes), len(F)
     size, rounding = np.abs(F), 4 * (n + 64) * _UNIT
-    wobble = (off + rounding * np.abs(residual)).T @ size + (np.abs(residual) + off).T @ error
+    rounding_error = (off + rounding * np.abs(residual)).T @ size + (np.abs(residual) + off).T @ error
     mixed = size.T @ error
     plain = rounding * (size.T @ size) + mixed + mixed.T + error.T @ error
-    return residual.T @ F, wobble, F.T @ F, plain, float(np.square(np.abs(residual) + off).sum())
+    return residual.T @ F, rounding_error, F.T @ F, plain, float(np.square(np.abs(residual) + off).sum())
 
 
 def _row_scores(block: Block, model: Any) -> tuple[np.ndarray, np.ndarray]:

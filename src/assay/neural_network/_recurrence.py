@@ -16,7 +16,7 @@ UNITS = ("identity", "logistic", "tanh", "relu")
 _STEEP = 1e10
 _UNIT = 2.0**-53
 _LEAST = 1e-140
-_WOBBLE = 64 * _UNIT
+_ROUNDING_ERROR = 64 * _UNIT
 Bounded = tuple[np.ndarray, np.ndarray]
 
 
@@ -175,7 +175,7 @@ def _unit_error(Z: np.ndarray, off: np.ndarray, unit: str) -> np.ndarray:
         return off
     half = 1.0 if unit == "tanh" else 0.5
     nearest = np.clip((np.abs(Z) - off) * (1 - 1e-12) * half, 0.0, 290.0)
-    return np.minimum((1 + 1e-9) * off * half * half / np.square(np.cosh(nearest)), 2.0) + _WOBBLE
+    return np.minimum((1 + 1e-9) * off * half * half / np.square(np.cosh(nearest)), 2.0) + _ROUNDING_ERROR
 
 
 def states(net: Weights, X: np.ndarray, mask: np.ndarray, unit: str) -> list[tuple[np.ndarray, ...]]:
@@ -211,7 +211,7 @@ def gradient_sums(
     D = pull(Z, Y, output)[1]
     off = e + 8 * _UNIT * np.abs(D)
     if output == "logistic":
-        off = e / 4 + 2 * _WOBBLE
+        off = e / 4 + 2 * _ROUNDING_ERROR
     elif output == "softmax":
         spread = Z.max(axis=1, keepdims=True) - Z.min(axis=1, keepdims=True)
         rough = np.expm1(2 * e.max(axis=1, keepdims=True)) + 16 * (spread + Z.shape[1] + 16) * _UNIT

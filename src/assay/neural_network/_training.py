@@ -153,6 +153,10 @@ class Outcome(NamedTuple):
     fitted: dict[str, Any]
 
 
+class Diverged(ValueError):
+    """The weights of a run are no longer finite."""
+
+
 DIVERGED = (
     "Solver produced non-finite parameter weights. The input data may contain large values and need to be "
     "preprocessed: scale the columns, or lower learning_rate_init."
@@ -192,7 +196,7 @@ class TrainingLoop:
         loss, norm = self.engine.run(self.theta, order)
         if not math.isfinite(loss) or not np.isfinite(self.theta).all():
             if self.scores is None or not self.epochs:
-                raise refuse(self.model, f"{DIVERGED} (epoch {self.epochs + 1})")
+                raise Diverged(refuse(self.model, f"{DIVERGED} (epoch {self.epochs + 1})"))
             self.diverged = True
             self.scores.append(math.nan)
             return loss, math.inf

@@ -88,3 +88,28 @@ class ThresholdNetwork:
         for w, t in self.layers:
             A = (A @ w - t >= 0).astype(np.float64)
         return A
+
+
+def two_layer_perceptron(X: Any, Y: Any, *, eta: float = 0.1, epochs: int = 100) -> ThresholdNetwork:
+    """Return inputs joined to one layer of threshold gates, learnt from 0 row by row by the perceptron's rule.
+
+        w_ij <- w_ij + eta (y_j - said_j) x_i,   theta_j <- theta_j - eta (y_j - said_j)
+
+    Y (n, gates) holds 0 and 1. Each gate comes to rest if a half-space has its labels, constant ones too (Rosenblatt
+    1962); the others are left as they are after so many epochs.
+
+    >>> square = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> net = two_layer_perceptron(square, [[0, 0], [0, 1], [0, 1], [1, 1]])  # and, or
+    >>> net(square).tolist()
+    [[0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]]
+    """
+    X, Y = np.asarray(X, dtype=np.float64), np.asarray(Y, dtype=np.float64)
+    if X.ndim != 2 or Y.ndim != 2 or len(X) != len(Y) or not np.isin(Y, (0, 1)).all():
+        raise ValueError(f"two_layer_perceptron: Y must hold 0 and 1, (rows, gates); got shapes {X.shape}, {Y.shape}.")
+    w, theta = np.zeros((X.shape[1], Y.shape[1])), np.zeros(Y.shape[1])
+    for _ in range(epochs):
+        for x, y in zip(X, Y, strict=True):
+            moved = eta * (y - (x @ w >= theta))
+            w += np.outer(x, moved)
+            theta -= moved
+    return ThresholdNetwork([(w, theta)])

@@ -52,7 +52,7 @@ class MemoryRows(Rows):
         return block(self.X, self.y, self.weight, start, start + self._step)
 
     def sum(self, statistic: Statistic, *parameters: Any) -> Any:
-        total, threads = Total(), 1 if is_crew() else thread_count(self.n_jobs)
+        total, threads = Total(), 1 if in_worker_thread() else thread_count(self.n_jobs)
         pieces = self._pieces(statistic, threads)
 
         def work(i: int) -> None:
@@ -226,7 +226,7 @@ def _cores() -> int:
 _local = threading.local()
 
 
-def is_crew() -> bool:
+def in_worker_thread() -> bool:
     """Tell whether this thread is one of several that share some work, and so works alone on its part."""
     return getattr(_local, "working", False)
 
@@ -234,7 +234,7 @@ def is_crew() -> bool:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Keep to this thread inside: other processes have the other cores. Results are the same, to the bit."""
-    before, _local.working = is_crew(), True
+    before, _local.working = in_worker_thread(), True
     try:
         yield
     finally:
@@ -247,7 +247,7 @@ def spread(work: Callable[[int], None], count: int, threads: int) -> None:
     After an error no further work is begun, and the error of the smallest number is raised (an interrupt
     before any other). A call from within `work` runs on its own thread alone.
     """
-    if threads <= 1 or count <= 1 or is_crew():
+    if threads <= 1 or count <= 1 or in_worker_thread():
         for i in range(count):
             work(i)
         return

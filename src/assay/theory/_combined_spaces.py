@@ -1,7 +1,7 @@
 """Spaces whose patterns are counted through those of simpler ones, spaces without geometry, and families."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -130,7 +130,15 @@ class Votes(CountedSpace):
 
 @dataclass(frozen=True, init=False)
 class Finite(Space):
-    """A finite set of hypotheses, given by its size or as callables from rows to -1 and +1."""
+    """A finite set of hypotheses, given by its size or as callables from rows to -1 and +1.
+
+    One that was given its hypotheses can be asked for membership and listed.
+
+    >>> from assay.theory.concepts import polygons
+    >>> triangle, *others = polygons()
+    >>> triangle in Finite(others), [concept.name for concept in Finite(others)]
+    (False, ['quadrilateral', 'pentagon'])
+    """
 
     size: int
     hypotheses: tuple[Callable[[np.ndarray], np.ndarray], ...]
@@ -147,6 +155,17 @@ class Finite(Space):
 
     def __len__(self) -> int:
         return self.size
+
+    def __iter__(self) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
+        return iter(self._listed())
+
+    def __contains__(self, hypothesis: object) -> bool:
+        return hypothesis in self._listed()
+
+    def _listed(self) -> tuple[Callable[[np.ndarray], np.ndarray], ...]:
+        if not self.hypotheses:
+            raise ValueError("Finite: only the number of hypotheses was given; pass the hypotheses themselves.")
+        return self.hypotheses
 
     @property
     def exact_growth(self) -> bool:  # type: ignore[override]
@@ -169,9 +188,7 @@ class Finite(Space):
     def patterns(self, X: ArrayLike) -> np.ndarray:
         """Return the label of every hypothesis (rows) on every point (columns)."""
         X = np.asarray(X)
-        if not self.hypotheses:
-            raise ValueError("Finite: only the number of hypotheses was given; pass the hypotheses themselves.")
-        return np.array([_patterns.signs(h(X), len(X)) for h in self.hypotheses])
+        return np.array([_patterns.signs(h(X), len(X)) for h in self])
 
     def _masks(self, points: np.ndarray) -> set[int]:
         return {_patterns.pack(row) for row in self.patterns(points)}

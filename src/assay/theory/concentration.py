@@ -50,6 +50,24 @@ def union_bound(probabilities: ArrayLike) -> float:
     return min(1.0, math.fsum(p.tolist()))
 
 
+def log_union_bound(log_probability: float, size: int) -> float:
+    """Return ln of `union_bound` for `size` events (an integer of any length) of one probability, at most 0.
+
+    >>> round(math.exp(log_union_bound(math.log(0.01), 5)), 4)
+    0.05
+    """
+    return min(0.0, check.log_size(size) + check.number("log_probability", log_probability, high=0.0))
+
+
+def log_share(delta: float, size: int) -> float:
+    """Return ln(delta / size): what each of `size` events may have so that their union bound is delta.
+
+    >>> round(math.exp(log_share(0.05, 10)), 6)
+    0.005
+    """
+    return math.log(check.failure(delta)) - check.log_size(size)
+
+
 def hoeffding_failure(m: int, epsilon: float, *, width: float = 1.0, two_sided: bool = False) -> float:
     """Return the probability bound exp(-2 m (epsilon/width)^2), doubled if two-sided, at most 1.
 

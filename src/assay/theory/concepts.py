@@ -5,10 +5,8 @@ of `assay.theory.spaces` holds a list of them.
 """
 
 import itertools
-import operator
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +37,16 @@ class Concept:
         return f"Concept({self.name!r})"
 
 
+@dataclass(frozen=True)
+class Corners:
+    """Whether a polygon has so many corners; equal for equal numbers, so that concepts can be compared."""
+
+    count: int
+
+    def __call__(self, corners: Any) -> bool:
+        return bool(corners == self.count)
+
+
 def polygons() -> list[Concept]:
     """Return the concept class of the notes: triangles, quadrilaterals and pentagons, told by their corners.
 
@@ -46,7 +54,7 @@ def polygons() -> list[Concept]:
     [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
     """
     named = {"triangle": 3, "quadrilateral": 4, "pentagon": 5}
-    return [Concept(name, partial(operator.eq, corners)) for name, corners in named.items()]
+    return [Concept(name, Corners(count)) for name, count in named.items()]
 
 
 def consistent(hypothesis: Hypothesis, rows: Any, labels: ArrayLike) -> bool:
@@ -175,6 +183,12 @@ class VersionSpace:
 
     def __len__(self) -> int:
         return len(self.hypotheses)
+
+    def __iter__(self) -> Iterator[Hypothesis]:
+        return iter(self.hypotheses)
+
+    def __contains__(self, hypothesis: object) -> bool:
+        return hypothesis in self.hypotheses
 
     def __repr__(self) -> str:
         return f"VersionSpace({len(self)} of {self.sizes[0]} hypotheses after {len(self.sizes) - 1} rows)"

@@ -11,7 +11,7 @@ References: Valiant 1984; Blumer, Ehrenfeucht, Haussler and Warmuth 1987; Mohri,
 import math
 
 from assay.theory import _checks as check
-from assay.theory.concentration import clopper_pearson_upper, kl_upper
+from assay.theory.concentration import clopper_pearson_upper, kl_upper, log_share, log_union_bound
 
 
 def realizable_failure(m: int, epsilon: float, size: int, *, exponential: bool = False) -> float:
@@ -21,13 +21,12 @@ def realizable_failure(m: int, epsilon: float, size: int, *, exponential: bool =
     """
     m, epsilon = check.whole("m", m), check.probability("epsilon", epsilon)
     rate = epsilon if exponential else -math.log1p(-epsilon)
-    return check.up(math.exp(min(0.0, check.log_size(size) - m * rate)))
+    return check.up(math.exp(log_union_bound(-m * rate, size)))
 
 
 def realizable_error(m: int, delta: float, size: int, *, exponential: bool = False) -> float:
     """Return 1 - (delta/|H|)^(1/m), for every consistent h; textbook form (ln|H| + ln(1/delta))/m."""
-    m = check.whole("m", m)
-    exponent = (check.log_size(size) - math.log(check.failure(delta))) / m
+    exponent = -log_share(delta, size) / check.whole("m", m)
     return check.up(exponent if exponential else -math.expm1(-exponent))
 
 
@@ -39,7 +38,7 @@ def realizable_sample_size(epsilon: float, delta: float, size: int, *, exponenti
     """
     epsilon = check.probability("epsilon", epsilon)
     rate = epsilon if exponential else -math.log1p(-epsilon)
-    return check.ceil((check.log_size(size) - math.log(check.failure(delta))) / rate)
+    return check.ceil(-log_share(delta, size) / rate)
 
 
 def agnostic_failure(m: int, epsilon: float, size: int, *, two_sided: bool = True) -> float:
@@ -48,22 +47,19 @@ def agnostic_failure(m: int, epsilon: float, size: int, *, two_sided: bool = Tru
     One-sided (only the true error above the empirical one) without the 2. At most 1.
     """
     m, epsilon = check.whole("m", m), check.probability("epsilon", epsilon)
-    log_bound = check.log_size(size) + (math.log(2.0) if two_sided else 0.0) - 2.0 * m * epsilon * epsilon
-    return check.up(math.exp(min(0.0, log_bound)))
+    return check.up(math.exp(log_union_bound(-2.0 * m * epsilon * epsilon, (1 + two_sided) * size)))
 
 
 def agnostic_deviation(m: int, delta: float, size: int, *, two_sided: bool = True) -> float:
     """Return sqrt((ln|H| + ln(2/delta)) / (2m)), ln(1/delta) if one-sided: |L - L_m| for all h at once."""
-    m, log_delta = check.whole("m", m), math.log(check.failure(delta))
-    sides = math.log(2.0) if two_sided else 0.0
-    return check.enlarge(math.sqrt((check.log_size(size) + sides - log_delta) / (2.0 * m)))
+    m, one = check.whole("m", m), log_share(delta, (1 + two_sided) * size)
+    return check.enlarge(math.sqrt(-one / (2.0 * m)))
 
 
 def agnostic_sample_size(epsilon: float, delta: float, size: int, *, two_sided: bool = True) -> int:
     """Return the smallest m whose deviation over the whole class is at most epsilon."""
     epsilon = check.probability("epsilon", epsilon)
-    sides = math.log(2.0) if two_sided else 0.0
-    return check.ceil((check.log_size(size) + sides - math.log(check.failure(delta))) / (2.0 * epsilon * epsilon))
+    return check.ceil(-log_share(delta, (1 + two_sided) * size) / (2.0 * epsilon * epsilon))
 
 
 def erm_sample_size(epsilon: float, delta: float, size: int) -> int:
@@ -90,7 +86,7 @@ def finite_class_bound(k: int, n: int, delta: float, size: int) -> float:
 def finite_class_loss_bound(loss: float, n: int, delta: float, size: int) -> float:
     """Return the bound kl_upper(loss, ln(|H|/delta)/n) for a mean `loss` in [0, 1] over n rows."""
     n = check.whole("n", n)
-    return kl_upper(loss, (check.log_size(size) - math.log(check.failure(delta))) / n)
+    return kl_upper(loss, -log_share(delta, size) / n)
 
 
 def occam_bound(k: int, n: int, delta: float, log_prior: float) -> float:

@@ -32,11 +32,11 @@ class CountedRisk(Rule):
         self.total.add(view)
 
     def recount(self) -> int:
-        """Return the number of errors the bound must use; the claim may name a larger one (for a lower bound,
-        a smaller)."""
+        """Return the number of errors the bound must use; the claim, whose sentence tells its own, may name a larger
+        one (for a lower bound, a smaller)."""
         low, high = self.total.bounds()
         errors, upper = self.count("errors"), self.claim.direction == "upper"
-        if errors > self.rows or (errors < low if upper else errors > high):
+        if errors > self.rows or (errors < high if upper else errors > low):
             raise Rejected(f"errors is {errors}, recounted {low if low == high else f'{low} to {high}'}")
         return high if upper else low
 

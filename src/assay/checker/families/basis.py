@@ -7,7 +7,6 @@ features are the columns of x and the H units. One output for two classes (posit
 (the largest wins).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +18,10 @@ from assay.checker.numerics import UNDERFLOW, U, above, gamma, is_psd_after
 from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence, part
 
-_WOBBLE = 16 * U  # relative error of an elementary function and a few operations after it
+_ROUNDING_ERROR = 16 * U  # relative error of an elementary function and a few operations after it
 _MOST_FEATURES = 2_000  # whose products a rule holds and factorises
 
 
@@ -71,7 +71,9 @@ class Radial(Basis):
     def features(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         t, slip = cdist(X, self.centers, "sqeuclidean") * self.betas, gamma(2 * self.columns + 16)
         # exp(-t') for |t' - t| <= slip t is at most exp(-t (1 - slip)), and less by no more than 2 slip t of that.
-        return np.exp(-t), above(np.exp(-t * (1 - slip)) * (np.minimum(2 * slip * t, 1.0) + _WOBBLE)) + UNDERFLOW
+        return np.exp(-t), above(
+            np.exp(-t * (1 - slip)) * (np.minimum(2 * slip * t, 1.0) + _ROUNDING_ERROR)
+        ) + UNDERFLOW
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,10 @@ class Cascade(Basis):
             rounding = above(gamma(2 * (d + k) + 8) * (np.abs(seen) @ np.abs(u) + abs(c)) + off @ np.abs(u), d + k + 8)
             sums = seen @ u + c
             # Between sums - rounding and sums + rounding the slope is largest where it is nearest to zero.
-            nearest = np.maximum(np.abs(sums) - rounding, 0.0) * (1 - _WOBBLE)
+            nearest = np.maximum(np.abs(sums) - rounding, 0.0) * (1 - _ROUNDING_ERROR)
             slope = np.minimum(above(1 / np.square(np.cosh(np.minimum(nearest, 300.0)))), 1.0)
             F[:, d + k] = np.tanh(sums)
-            error[:, d + k] = above(np.minimum(rounding * slope, 2.0)) + _WOBBLE
+            error[:, d + k] = above(np.minimum(rounding * slope, 2.0)) + _ROUNDING_ERROR
         return F, error
 
 
@@ -200,15 +202,17 @@ class LeastSquares(Rule):
         return above(float(np.sum(slope * slope)) / (2 * self.curvature), slope.size + 8)
 
 
-def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    penalty = f", penalty {params['alpha']:g}" if params["alpha"] else ""
-    return (
-        f"No other output weights of the same hidden units fit the {params['rows']} training rows better (half the "
-        f"mean squared error{penalty}) by more than {up(value)}."
-    )
+_SENTENCE = Sentence(
+    {
+        "": "No other output weights of the same hidden units fit the {rows} training rows better (half the mean "
+        "squared error{penalty}) by more than {value:up}.",
+        "penalty": ", penalty {alpha:g}",
+    },
+    lambda value, direction, params: {"penalty": part(params["alpha"], "penalty")},
+)
 
 
-CLAIMS = {"D34/2": Definition("features.least-squares", LeastSquares, _sentence)}
+CLAIMS = {"D34/2": Definition("features.least-squares", LeastSquares, _SENTENCE)}
 _OUT = {"coef_": NUMBERS, "intercept_": NUMBERS}
 _RADIAL, _UNITS = {"centers_": NUMBERS, "betas_": NUMBERS, **_OUT}, {"units_": NUMBERS, **_OUT}
 FAMILY = Family(

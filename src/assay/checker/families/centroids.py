@@ -2,20 +2,19 @@
 (P26)."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from assay.checker.families.projection import Scatter, deviation, eigenvalues, in_ball
 from assay.checker.family import NUMBERS, Family, Variant
-from assay.checker.numerics import UNDERFLOW, Products, Sums, U, above, gamma, norm_above
-from assay.checker.predictors import DistanceModel
-from assay.checker.record import Refused, Rejected, exact_decimal
-from assay.checker.rule import Rule, View
-from assay.claims.definitions import UNIFORM, WEIGHED, Definition, distance_risk, outward, up
+from assay.checker.numerics import Products, Sums, U, above, gamma, norm_above
+from assay.checker.record import Refused, Rejected
+from assay.checker.rule import View
+from assay.checker.rules.centroids import RISK, Centroids, ClusterRule
+from assay.checker.rules.scatter_bounds import Scatter, eigenvalues
+from assay.claims.definitions import Definition
+from assay.claims.sentences import WEIGHED, Part, Sentence
 
 _KEPT = 2**25  # entries of X that are sorted in one pass over the rows
 _MOST_STEPS = 2**31  # of the programme over buckets
@@ -23,49 +22,10 @@ _MOST_BUCKETS = 2048  # a number is held for each pair of them
 _MOST_CUTS = 2**22  # distinct values times clusters, for the exact optimum on a line
 
 
-@dataclass(frozen=True)
-class Centroids(DistanceModel):
-    """Each row belongs to the nearest of the centres."""
-
-    centers: np.ndarray  # (k, d)
-
-    @property
-    def columns(self) -> int:
-        return self.centers.shape[1]
-
-    @property
-    def width(self) -> int:  # type: ignore[override]
-        return len(self.centers)
-
-    def squared_distances(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return bounds of the squared distance of each row to the nearest centre: a sum of squares of differences."""
-        square = cdist(X, self.centers, "sqeuclidean")
-        nearest = square.argmin(axis=1)
-        least = square[np.arange(len(X)), nearest]
-        return least * (1 - gamma(2 * self.columns + 8)) * (least >= UNDERFLOW), self.enlarged(X, least, nearest)
-
-    def enlarged(self, X: np.ndarray, least: np.ndarray, nearest: np.ndarray) -> np.ndarray:
-        """Return upper bounds of squared distances; squares that vanished are 0 only for a row that is a centre."""
-        high = above(least * (1 + gamma(2 * self.columns + 8)))
-        small = np.flatnonzero(least < UNDERFLOW)
-        beside = np.any(X[small] != self.centers[nearest[small]], axis=1)
-        high[small[beside]] = UNDERFLOW
-        return high
-
-
 def read_centroids(centers: np.ndarray, classes: Any) -> Centroids:
     if centers.ndim != 2 or not centers.size:
         raise Rejected(f"cluster_centers_ has shape {centers.shape}; it must be (k, d)")
     return Centroids(centers)
-
-
-class ClusterRule(Rule):
-    def prepare(self) -> None:
-        if not isinstance(self.model, Centroids):
-            raise Rejected("it needs a model that is a set of centres")
-        if self.count("clusters", 1) != len(self.model.centers):
-            raise Rejected(f"clusters is {self.params['clusters']}; the model has {len(self.model.centers)}")
-        self.check_rows()
 
 
 class FixedPoint(ClusterRule):
@@ -298,60 +258,34 @@ def _next_layer(before: np.ndarray, S0: np.ndarray, S1: np.ndarray, S2: np.ndarr
     return best
 
 
-class ClusterRisk(ClusterRule):
-    """P26/1: mean cost of the training rows + 2 k (2 R sqrt(sum |x|^2) / n + R^2 / (2 sqrt n)) + 12 R^2
-    sqrt(ln(1/delta) / (2 n)), where |x| <= R for every row, and |c| <= R for every centre."""
-
-    def prepare(self) -> None:
-        super().prepare()
-        self.R, self.delta = self.number("radius"), exact_decimal(self.claim.delta, "delta")
-        if any(norm_above(center) > self.R for center in self.model.centers):
-            raise Rejected("a centre lies outside the ball")
-        self.sums = Sums(2)
-
-    def block(self, view: View) -> None:
-        squares = in_ball(view, self.R)
-        self.sums.add(np.stack([self.model.squared_distances(view.X)[1], squares], axis=1))
-
-    def measure(self) -> float:
-        k, n, R = len(self.model.centers), self.rows, self.R
-        cost, squares = above(self.sums.value + self.sums.error)
-        complexity = k * (2 * R * math.sqrt(squares) / n + R * R / (2 * math.sqrt(n)))
-        return above(cost / n + 2 * above(complexity) + deviation(4 * R * R, self.delta, n))
+_FIXED_POINT = Sentence.plain(
+    "The squared distances of the {rows} training rows to the nearest of {clusters} centres sum to at most "
+    "{value:up10}" + WEIGHED + ", and no centre is farther than {shift:up2} from the mean of its rows."
+)
 
 
-def _fixed_point(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The squared distances of the {params['rows']} training rows to the nearest of {params['clusters']} centres "
-        f"sum to at most {up(value, 10)}{WEIGHED}, and no centre is farther than {up(params['shift'], 2)} from the "
-        "mean of its rows."
-    )
+_FLOOR = Sentence(
+    {
+        "": "No {clusters} centres have squared distances to the training rows that sum to less than {value:out6}"
+        + WEIGHED
+        + " ({how}).",
+        "spectral": "eigenvalues of the scatter",
+        "axes": "the best clusters of each column alone",
+    },
+    lambda value, direction, params: {"how": Part(params["form"])},
+)
 
 
-def _floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    how = {"spectral": "eigenvalues of the scatter", "axes": "the best clusters of each column alone"}[params["form"]]
-    least = outward(value, direction, 6)
-    rows = f"squared distances to the training rows that sum to less than {least}{WEIGHED}"
-    return f"No {params['clusters']} centres have {rows} ({how})."
-
-
-def _optimum(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The centres are the best {params['clusters']} on the line: their sum of squared distances to the training "
-        f"rows is at most {up(value)} above the least{WEIGHED}."
-    )
+_OPTIMUM = Sentence.plain(
+    "The centres are the best {clusters} on the line: their sum of squared distances to the training rows is at most "
+    "{value:up} above the least" + WEIGHED + "."
+)
 
 
 CLAIMS = {
-    "D20/1": Definition("kmeans.fixed-point", FixedPoint, _fixed_point),
-    "D21/1": Definition("kmeans.lower-bound", LowerBound, _floor, (), ("lower",)),
-    "D22/1": Definition("kmeans-1d.optimal", LineOptimum, _optimum),
-    "P26/1": Definition(
-        "kmeans.risk",
-        ClusterRisk,
-        distance_risk("the nearest of the {clusters} centres"),
-        (*UNIFORM, "A-SUPP"),
-        quantity="mean squared distance",
-    ),
+    "D20/1": Definition("kmeans.fixed-point", FixedPoint, _FIXED_POINT),
+    "D21/1": Definition("kmeans.lower-bound", LowerBound, _FLOOR, (), ("lower",)),
+    "D22/1": Definition("kmeans-1d.optimal", LineOptimum, _OPTIMUM),
+    "P26/1": RISK,
 }
 FAMILY = Family("centroids", {"": Variant({"cluster_centers_": NUMBERS}, read_centroids, target=False)}, CLAIMS)

@@ -5,14 +5,14 @@
 tied: 0) and scores h_t, with M the code:
 
     0  hamming    sum_t M_kt s_t, the number of equal bits less that of different ones
-    1  euclidean  2 sum_t M_kt h_t - sum_t M_kt^2, which differs from -|h - M_k|^2 by |h|^2 alone
+    1  euclidean  2 sum_t M_kt h_t - sum_t M_kt^2, which differs from -|h - M_k|^2 by |h|^2 alone; of a code with zeros
+                  the mean of -(min(1, max(-1, h_t)) - M_kt)^2 over the bits t that class k uses
     2  loss       -sum_t max(0, 1 - M_kt h_t)
     3  pairs      votes of the pairs, h_t > 0 for the second class, plus c / (3 |c| + 3), c = sum_t M_kt h_t
     4  largest    h_k of class k against the rest, or the probability that its member gives to it; of two classes one
                   member, whose score decides
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -28,7 +28,8 @@ from assay.checker.predictors import Predictor
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.checker.rules.members import BALANCE, RAW, SCORE, UNKNOWN, VOTE, Combined, Reading, readings
-from assay.claims.definitions import HOLDOUT, Definition, error_rate
+from assay.claims.definitions import HOLDOUT, Definition
+from assay.claims.sentences import error_rate
 
 HAMMING, EUCLIDEAN, LOSS, PAIRS, LARGEST = range(5)
 
@@ -58,6 +59,10 @@ class Decoded(Combined):
             return h, error
         size = np.abs(h) @ np.abs(M).T + np.abs(M).sum(axis=1)
         slack = above(error @ np.abs(M).T, L + 4) + gamma(4 * L + 8) * size
+        if self.decoding == EUCLIDEAN and not M.all():
+            apart = np.square(np.clip(h, -1.0, 1.0)[:, None, :] - M) * np.abs(M)
+            used = np.abs(M).sum(axis=1)
+            return -apart.sum(axis=2) / used, above(4 * (error @ np.abs(M).T) / used, L + 6) + gamma(4 * L + 8) * 4
         if self.decoding == EUCLIDEAN:
             return 2 * h @ M.T - np.square(M).sum(axis=1), 2 * slack
         if self.decoding == LOSS:
@@ -165,12 +170,9 @@ class BitErrors(Rule):
         return self.claim.value
 
 
-def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return error_rate("{wrong} wrong bits in {rows} hold-out rows, {corrected} of {bits} are corrected")(
-        value, direction, params
-    )
+_SENTENCE = error_rate("{wrong} wrong bits in {rows} hold-out rows, {corrected} of {bits} are corrected")
 
 
-CLAIMS = {"P43/1": Definition("code.bits", BitErrors, _sentence, HOLDOUT, quantity="error rate")}
+CLAIMS = {"P43/1": Definition("code.bits", BitErrors, _SENTENCE, HOLDOUT, quantity="error rate")}
 _ARRAYS = {"code_": WHOLE, "links_": WHOLE, "decoding_": WHOLE}
 FAMILY = Family("codes", {"": Variant(_ARRAYS, read_code, classes=True, members=True)}, CLAIMS)

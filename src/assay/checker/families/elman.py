@@ -7,7 +7,6 @@ times d columns, of which the last steps are the sequence and those before it ar
 <- f(U' x + V' h + b) at each, and the scores are W h + c after the last.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,10 +18,11 @@ from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.losses import sigmoid
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence
 
 UNITS = ("identity", "logistic", "tanh", "relu")
-_WOBBLE = 16 * U
+_ROUNDING_ERROR = 16 * U
 _MOST_STEPS = 10_000
 
 
@@ -106,9 +106,9 @@ class Recurrent(Predictor):
         if self.unit not in ("tanh", "logistic"):
             return off
         half = 1.0 if self.unit == "tanh" else 0.5
-        nearest = np.clip((np.abs(Z) - off) * (1 - _WOBBLE) * half, 0.0, 300.0)
+        nearest = np.clip((np.abs(Z) - off) * (1 - _ROUNDING_ERROR) * half, 0.0, 300.0)
         steepest = above(half * half / np.square(np.cosh(nearest)))
-        return above(np.minimum(off * steepest, 2.0)) + _WOBBLE
+        return above(np.minimum(off * steepest, 2.0)) + _ROUNDING_ERROR
 
     def slope(self, step: Step) -> tuple[np.ndarray, np.ndarray]:
         """Return the slope of each unit at a step, 0 where it takes no part, and how far off it can be."""
@@ -204,12 +204,12 @@ class ThroughTime(Rule):
             return Z - view.targets, above(e + 2 * U * np.abs(Z - view.targets))
         Y = (view.known_codes[:, None] == (np.arange(Z.shape[1]) if Z.shape[1] > 1 else 1)).astype(float)
         if Z.shape[1] == 1:
-            return sigmoid(Z)[0] - Y, above(e / 4 + _WOBBLE)
+            return sigmoid(Z)[0] - Y, above(e / 4 + _ROUNDING_ERROR)
         shifted = Z - Z.max(axis=1, keepdims=True)
         P = np.exp(shifted)
         P /= P.sum(axis=1, keepdims=True)
-        wobble = 2 * U * (np.abs(shifted).max(axis=1, keepdims=True) + Z.shape[1]) + 2 * _WOBBLE
-        return P - Y, above(P * (np.expm1(2 * e.max(axis=1, keepdims=True)) + wobble) + 2 * U)
+        rounding_error = 2 * U * (np.abs(shifted).max(axis=1, keepdims=True) + Z.shape[1]) + 2 * _ROUNDING_ERROR
+        return P - Y, above(P * (np.expm1(2 * e.max(axis=1, keepdims=True)) + rounding_error) + 2 * U)
 
     def measure(self) -> float:
         found = []
@@ -222,16 +222,13 @@ class ThroughTime(Rule):
         return norm_above(np.concatenate([one.ravel() for one in found]))
 
 
-def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The gradient of the training objective (mean loss at the last step of {params['rows']} sequences, penalty "
-        f"{params['alpha']:g}) by all weights has at most the length {up(value)}; where it is zero the objective is "
-        f"level, "
-        "which need not be its minimum."
-    )
+_SENTENCE = Sentence.plain(
+    "The gradient of the training objective (mean loss at the last step of {rows} sequences, penalty {alpha:g}) by all "
+    "weights has at most the length {value:up}; where it is zero the objective is level, which need not be its minimum."
+)
 
 
-CLAIMS = {"D34/8": Definition("elman.gradient", ThroughTime, _sentence)}
+CLAIMS = {"D34/8": Definition("elman.gradient", ThroughTime, _SENTENCE)}
 _ARRAYS = {
     "input_weights_": NUMBERS,
     "state_weights_": NUMBERS,

@@ -1,6 +1,5 @@
 """Generalised linear models: means of rows through a link, and how flat and how curved the deviance is (claim D32)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,14 +7,15 @@ from typing import Any
 import numpy as np
 from scipy.special import erfc, log_ndtr
 
-from assay.checker.families.linear import read_linear
 from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.numerics import SMALLEST, Products, U, above, gamma, is_psd_after, norm_above
 from assay.checker.predictors import Linear, Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
+from assay.checker.rules.linear_models import read_linear
 from assay.checker.rules.losses import sigmoid
-from assay.claims.definitions import Definition, outward, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence, part
 
 LINKS = ("log", "logit", "probit", "inverse")
 CONVEX = {
@@ -27,7 +27,7 @@ CONVEX = {
 }
 """Pairs for which the loss of a row is convex in its score, its slope rises with it, and its curvature has
 no dip."""
-_WOBBLE = 1e-13  # relative error of an elementary function or of a few of them in a row
+_ROUNDING_ERROR = 1e-13  # relative error of an elementary function or of a few of them in a row
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ class Linked(Predictor):
 
     def _means(self, f: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, low, high = (_mean(self.link, f + side * error) for side in (0.0, -1.0, 1.0))
-        off = np.maximum(np.abs(low - mean), np.abs(high - mean)) + _WOBBLE * np.maximum(np.abs(low), np.abs(high))
+        off = np.maximum(np.abs(low - mean), np.abs(high - mean)) + _ROUNDING_ERROR * np.maximum(
+            np.abs(low), np.abs(high)
+        )
         if self.link == "inverse" and np.any(np.abs(f) <= error):
             raise Refused("a score may be zero, where the inverse link has no mean")
         return mean, above(off)
@@ -109,7 +111,7 @@ class GlmStationarity(Rule):
             error = error + 4 * U * np.abs(y).max()
         middle, low, high = (self._slope(y, f + side * error) for side in (0.0, -1.0, 1.0))
         spread = np.maximum(np.abs(high - middle), np.abs(low - middle))
-        off = spread + _WOBBLE * (self._size(y, f) + np.abs(middle))
+        off = spread + _ROUNDING_ERROR * (self._size(y, f) + np.abs(middle))
         if not np.isfinite(off).all():
             raise Rejected("a score is outside the domain of the link")
         A = np.hstack([view.X, np.ones((len(f), 1))])[:, : self.size]
@@ -192,19 +194,17 @@ def _mills(f: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * f * f - 0.5 * np.log(2 * np.pi) - log_ndtr(f))
 
 
-def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    curved = (
-        f" There it is curved upwards, by at least {outward(params['mu'], 'lower')} in scaled columns."
-        if params["mu"]
-        else ""
-    )
-    near = (
-        f"No coefficients within distance {params['radius']:.3g} of these lower the {params['distribution']} deviance"
-    )
-    return f"{near} by more than {up(value)}.{curved}"
+_SENTENCE = Sentence(
+    {
+        "": "No coefficients within distance {radius:.3g} of these lower the {distribution:term} deviance by more than "
+        "{value:up}.{curved}",
+        "curved": " There it is curved upwards, by at least {mu:down} in scaled columns.",
+    },
+    lambda value, direction, params: {"curved": part(params["mu"], "curved")},
+)
 
 
-CLAIMS = {"D32/1": Definition("glm.stationarity", GlmStationarity, _sentence)}
+CLAIMS = {"D32/1": Definition("glm.stationarity", GlmStationarity, _SENTENCE)}
 _ARRAYS = {"coef_": NUMBERS, "intercept_": NUMBERS}
 FAMILY = Family(
     "glm",

@@ -4,7 +4,6 @@ Errors are carried through the layers. If the values a of a layer are off by at 
 gamma (|a| |W| + |b|) + e |W|, and what the units say by that times their largest slope, plus their own rounding.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,11 +16,12 @@ from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.losses import sigmoid
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence, part
 
 UNITS = ("identity", "logistic", "tanh", "relu")
 _SLOPES = {"identity": 1.0, "logistic": 0.25, "tanh": 1.0, "relu": 1.0}
-_WOBBLE = 16 * U  # relative error of an elementary function or of a few operations after it
+_ROUNDING_ERROR = 16 * U  # relative error of an elementary function or of a few operations after it
 _MOST_EXACT = 20_000  # weights of a network that is evaluated in exact arithmetic
 
 
@@ -62,7 +62,7 @@ class Network(Predictor):
 
     def _predictions(self, Z: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = np.exp(Z)
-        return mean, above(mean * (np.expm1(error) + _WOBBLE)).max(axis=0)
+        return mean, above(mean * (np.expm1(error) + _ROUNDING_ERROR)).max(axis=0)
 
     def activated(self, Z: np.ndarray) -> np.ndarray:
         """Return what units say of their sums."""
@@ -99,7 +99,7 @@ def _sum_error(size: np.ndarray, error: np.ndarray, W: np.ndarray, b: np.ndarray
 
 
 def _unit_error(error: np.ndarray, unit: str) -> np.ndarray:
-    return above(error * _SLOPES[unit] + (_WOBBLE if unit in ("logistic", "tanh") else 0.0))
+    return above(error * _SLOPES[unit] + (_ROUNDING_ERROR if unit in ("logistic", "tanh") else 0.0))
 
 
 def read_network(sizes: np.ndarray, weights: np.ndarray, codes: np.ndarray, classes: Any) -> Network:
@@ -209,18 +209,18 @@ class NetworkGradient(Rule):
             if self.loss == "squared":
                 return Z - Y, above(e + 2 * U * np.abs(Z - Y))
             mean = np.exp(Z)
-            return mean - Y, above(mean * (np.expm1(e) + _WOBBLE) + 2 * U * np.abs(mean - Y))
+            return mean - Y, above(mean * (np.expm1(e) + _ROUNDING_ERROR) + 2 * U * np.abs(mean - Y))
         if self.loss == "log" and Z.shape[1] > 1:
             shifted = Z - Z.max(axis=1, keepdims=True)
             P = np.exp(shifted)
             P /= P.sum(axis=1, keepdims=True)
-            wobble = 2 * U * (np.abs(shifted).max(axis=1, keepdims=True) + Z.shape[1]) + 2 * _WOBBLE
-            return P - Y, above(P * (np.expm1(2 * e.max(axis=1, keepdims=True)) + wobble) + 2 * U)
+            rounding_error = 2 * U * (np.abs(shifted).max(axis=1, keepdims=True) + Z.shape[1]) + 2 * _ROUNDING_ERROR
+            return P - Y, above(P * (np.expm1(2 * e.max(axis=1, keepdims=True)) + rounding_error) + 2 * U)
         P, rest = sigmoid(Z)
         if self.loss == "log":
-            return P - Y, above(0.25 * e + _WOBBLE)
+            return P - Y, above(0.25 * e + _ROUNDING_ERROR)
         # |d/dp (p - y) p (1 - p)| <= 5/4 for p and y in [0, 1]
-        return (P - Y) * P * rest, above(1.25 * (0.25 * e + _WOBBLE) + _WOBBLE)
+        return (P - Y) * P * rest, above(1.25 * (0.25 * e + _ROUNDING_ERROR) + _ROUNDING_ERROR)
 
     def _targets(self, view: View, outputs: int) -> np.ndarray:
         if self.model.classes is None:
@@ -236,24 +236,26 @@ class NetworkGradient(Rule):
             raise Rejected("the weights of the rows are all zero")
         found, layers = [], len(self.model.weights)
         loss = gamma(self.rows + 16)  # of the sum of the row weights and of the division by it
-        for place, part in enumerate([*self.model.weights, *self.model.intercepts]):
+        for place, weights in enumerate([*self.model.weights, *self.model.intercepts]):
             rate = self.decay if place < layers else self.free
             mean = self.share * self.total[place] / self.mass
             error = self.share * self.error[place] / self.mass * (1 + 2 * loss) + loss * np.abs(mean)
-            error = above(error + 4 * U * (np.abs(mean) + np.abs(rate * part)), self.blocks + 8)
-            found.append(np.abs(mean + rate * part) + error)
+            error = above(error + 4 * U * (np.abs(mean) + np.abs(rate * weights)), self.blocks + 8)
+            found.append(np.abs(mean + rate * weights) + error)
         return norm_above(np.concatenate([one.ravel() for one in found]))
 
 
-def _gradient(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    rest = [f"decay = {params['decay']:g}"] + ([f"share = {params['share']:g}"] if params["share"] != 1 else [])
-    return (
-        f"The gradient of the training objective (mean {params['loss']} loss, {', '.join(rest)}) by all weights has "
-        f"at most the length {up(value)}; where it is zero the objective is level, which need not be its minimum."
-    )
+_GRADIENT = Sentence(
+    {
+        "": "The gradient of the training objective (mean {loss:term} loss, decay = {decay:g}{drawn}) by all weights "
+        "has at most the length {value:up}; where it is zero the objective is level, which need not be its minimum.",
+        "share": ", share = {share:g}",
+    },
+    lambda value, direction, params: {"drawn": part(params["share"] != 1, "share")},
+)
 
 
-CLAIMS = {"D34/1": Definition("network.gradient", NetworkGradient, _gradient)}
+CLAIMS = {"D34/1": Definition("network.gradient", NetworkGradient, _GRADIENT)}
 _ARRAYS = {"network_sizes_": WHOLE, "network_weights_": SINGLE, "network_codes_": WHOLE}
 FAMILY = Family(
     "network",

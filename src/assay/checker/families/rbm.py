@@ -6,7 +6,7 @@ the chances of the one before.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -19,10 +19,11 @@ from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected, signed
 from assay.checker.rule import Rule, View
 from assay.checker.rules.losses import sigmoid
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence, with_digits
 
 _MOST_UNITS = 16  # whose states are listed
-_WOBBLE = 16 * U
+_ROUNDING_ERROR = 16 * U
 _BITS = 12  # states are listed 2^12 at a time
 
 
@@ -46,7 +47,7 @@ class Machine(Predictor):
         """Return the chances of the hidden units given values that are off by at most `error`, and their errors."""
         size = np.abs(self.W).T
         off = gamma(2 * self.columns + 8) * (np.abs(V) @ size + np.abs(self.hidden)) + error @ size
-        return sigmoid(V @ self.W.T + self.hidden)[0], np.minimum(above(off, self.columns) / 4, 1.0) + _WOBBLE
+        return sigmoid(V @ self.W.T + self.hidden)[0], np.minimum(above(off, self.columns) / 4, 1.0) + _ROUNDING_ERROR
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, error = self.chances(X, np.zeros_like(X))
@@ -178,12 +179,12 @@ class LikelihoodGradient(ExactRule):
         super().prepare()
         h, d = self.model.W.shape
         self.seen = [np.zeros((h, d)), np.zeros(d), np.zeros(h)]
-        self.wobble, self.blocks = 0.0, 0
+        self.rounding_error, self.blocks = 0.0, 0
 
     def block(self, view: View) -> None:
         V = self.checked(view)
         H, error = self.model.chances(V, np.zeros_like(V))
-        self.wobble = max(self.wobble, float(error.max()))
+        self.rounding_error = max(self.rounding_error, float(error.max()))
         for total, part in zip(self.seen, (H.T @ V, V.sum(axis=0), H.sum(axis=0)), strict=True):
             total += part
 
@@ -206,27 +207,25 @@ class LikelihoodGradient(ExactRule):
 
     def measure(self) -> float:
         expected, loose = self._expected()
-        off = above(loose + self.wobble + gamma(2 * self.rows + 64)) + UNDERFLOW
+        off = above(loose + self.rounding_error + gamma(2 * self.rows + 64)) + UNDERFLOW
         parts = [np.abs(seen / self.rows - mean) + off for seen, mean in zip(self.seen, expected, strict=True)]
         return norm_above(np.concatenate([part.ravel() for part in parts]))
 
 
-def _likelihood(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    shown = f"{params['center']:.6g}"
-    within = up(value + abs(params["center"] - float(shown)), 1)
-    return f"The mean log-likelihood of the {params['rows']} training rows is {shown} nats, to within {within}."
+_LIKELIHOOD = Sentence(
+    {"": "The mean log-likelihood of the {rows} training rows is {shown} nats, to within {within:up1}."}, with_digits
+)
 
 
-def _gradient(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The gradient of the mean log-likelihood of the {params['rows']} training rows by all weights has at most the "
-        f"length {up(value)}; where it is zero the likelihood is level, which need not be its maximum."
-    )
+_GRADIENT = Sentence.plain(
+    "The gradient of the mean log-likelihood of the {rows} training rows by all weights has at most the length "
+    "{value:up}; where it is zero the likelihood is level, which need not be its maximum."
+)
 
 
 CLAIMS = {
-    "D34/6": Definition("rbm.log-likelihood", LogLikelihood, _likelihood),
-    "D34/7": Definition("rbm.gradient", LikelihoodGradient, _gradient),
+    "D34/6": Definition("rbm.log-likelihood", LogLikelihood, _LIKELIHOOD),
+    "D34/7": Definition("rbm.gradient", LikelihoodGradient, _GRADIENT),
 }
 _ARRAYS = {"components_": SINGLE, "intercept_hidden_": SINGLE, "intercept_visible_": SINGLE}
 FAMILY = Family(

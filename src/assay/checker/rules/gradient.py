@@ -76,7 +76,7 @@ class Suboptimality(Rule):
         if self.objective == "multinomial":
             soft = softmax(view)
             pull = soft.own - soft.p
-            off = soft.p * (np.expm1(2 * soft.score_error) + soft.wobble) + 2 * U * np.abs(pull)
+            off = soft.p * (np.expm1(2 * soft.score_error) + soft.rounding_error) + 2 * U * np.abs(pull)
         else:
             scores, errors = view.scores if self.objective == "squared" else accurate_scores(view)
             y = view.targets if self.objective == "squared" else np.where(view.known_codes == 1, 1.0, -1.0)[:, None]

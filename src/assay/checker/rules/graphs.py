@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from assay.checker.families.neighbors import StoredRows
 from assay.checker.numerics import above, gamma
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
+from assay.checker.rules.stored_rows import StoredRows
 
 _CELLS = 500_000  # weights held at a time
 _LEAST = 1e-300  # weights below are 0

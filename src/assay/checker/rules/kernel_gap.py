@@ -16,8 +16,11 @@ import numpy as np
 from assay.checker.numerics import UNDERFLOW, Sums, U, above
 from assay.checker.record import Rejected
 from assay.checker.rule import View
+from assay.checker.rules import kernel_gap
 from assay.checker.rules.kernels import KernelMachine
 from assay.checker.rules.problem import Penalised, check_intercept
+from assay.claims.definitions import Definition
+from assay.claims.sentences import gap_sentence
 
 SHORTEN = 1 - 1e-12  # pays for bounds C_i that were rounded in another order
 
@@ -112,3 +115,16 @@ class HingeMachine(KernelGap):
         self.choose_loss("hinge", {})
         self.l1, self.l2, self.scale, self.intercept, self.slopes = 0.0, 1.0, self.number("C"), True, False
         self.choose_score()
+
+
+GAP = Definition(
+    "opt.kernel-duality-gap",
+    kernel_gap.KernelGap,
+    gap_sentence(),
+    by_loss={
+        "squared": "kernel-ridge.gap",
+        "logistic": "kernel-logistic.gap",
+        "hinge": "svm.gap",
+        "epsilon-insensitive": "svr.gap",
+    },
+)

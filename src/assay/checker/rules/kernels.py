@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from assay.checker.family import NUMBERS, WHOLE
 from assay.checker.numerics import U, above, gamma
 from assay.checker.predictors import Predictor, norm_bounds
 from assay.checker.record import Refused, Rejected
@@ -255,3 +256,12 @@ class KernelMargin(Rule):
         K_most = float(np.max(self.model.values(self.model.vectors)[2]))
         distance = math.sqrt(self.square + self.slip) / min(positive, negative) + 2 * unequal * math.sqrt(K_most)
         return above(distance / 2, 64)
+
+
+ARRAYS = {
+    "support_vectors_": NUMBERS,
+    "pair_coef_": NUMBERS,
+    "intercept_": NUMBERS,
+    "support_": WHOLE,
+    "kernel_numbers_": NUMBERS,
+}

@@ -29,6 +29,7 @@ from assay.checker.rules.densities import (
     check_factor,
     summed,
 )
+from assay.claims.sentences import WEIGHED, Sentence, with_digits
 
 _FARTHEST = 50.0  # error of a logarithm of a share beyond which nothing is claimed
 MOST_WORK = 4e8
@@ -406,3 +407,9 @@ class HistogramCounts(Rule):
             wrong = int(np.flatnonzero(self.counted != self.model.counts)[0])
             raise Rejected(f"cell {wrong} holds {self.counted[wrong]} rows, not {self.model.counts[wrong]:g}")
         return float(self.outside)
+
+
+LOG_LIKELIHOOD = Sentence(
+    {"": "The mean log-likelihood of the training rows is {shown} nats, to within {within:up1}" + WEIGHED + "."},
+    with_digits,
+)

@@ -18,7 +18,7 @@ class Softmax(NamedTuple):
     p: np.ndarray  # (rows, K)
     own: np.ndarray  # one-hot labels
     depth: np.ndarray  # how far each score is below the largest of its row
-    wobble: np.ndarray  # relative error of p as softmax of the computed scores
+    rounding_error: np.ndarray  # relative error of p as softmax of the computed scores
     score_error: float
 
 
@@ -79,9 +79,9 @@ class MultinomialGap(Rule):
     def _evaluate(self, view: View, c: np.ndarray, soft: Softmax) -> None:
         p, error = soft.p, soft.score_error
         mixed = self.keep * p + self.mix
-        slip = above((soft.wobble + 8 * U) * (mixed + p) + self.mix_error)
+        slip = above((soft.rounding_error + 8 * U) * (mixed + p) + self.mix_error)
         gap, off = mixed - p, above(slip + p * np.expm1(2 * error))
-        reference = np.maximum(p, TINY) * np.exp(-2 * error) * (1 - soft.wobble)
+        reference = np.maximum(p, TINY) * np.exp(-2 * error) * (1 - soft.rounding_error)
         brackets = excess_above(reference, above(np.abs(gap) + off), gap > off)
         far = soft.depth > 300
         if far.any():

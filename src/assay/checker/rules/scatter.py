@@ -86,12 +86,12 @@ class FisherOptimality(Rule):
         ) * self.scale
         B = apart.T @ apart
         size, off = norm_above(apart), norm_above(error)
-        wobble = above((2 * size + off) * off + gamma(self.classes + 16) * size * size)
-        loose = above(self.tau * slack + wobble + gamma(8) * self.tau * float(np.trace(W)))
+        rounding_error = above((2 * size + off) * off + gamma(self.classes + 16) * size * size)
+        loose = above(self.tau * slack + rounding_error + gamma(8) * self.tau * float(np.trace(W)))
         if not is_psd_after(self.tau * W - B, loose):
             raise Rejected(f"tau = {self.tau:g} is not shown to bound the Fisher ratio")
         length = float(self.w @ self.w)
         roundings = gamma(2 * self.d + 16) * self.d * length
-        top = float(self.w @ B @ self.w) - above(wobble * length + roundings * size * size)
+        top = float(self.w @ B @ self.w) - above(rounding_error * length + roundings * size * size)
         bottom = float(self.w @ W @ self.w) + above(slack * length + roundings * float(np.abs(W).max()))
         return float(above(self.tau - top / bottom * (1 - 8 * U) + 4 * U * self.tau))

@@ -18,7 +18,7 @@ from assay.tree.growth._random import below, share
 
 _DIGIT = 11
 _SMALL = 40  # rows up to which insertion is the fastest sort
-_FIRST = 1024  # nodes for which there is room before the tree has as many
+_FIRST = 1024  # nodes that are allocated before the tree has as many
 _FEW = 256  # codes of a column that are counted rather than sorted
 
 
@@ -30,7 +30,7 @@ class Codes(NamedTuple):
     sums: np.ndarray  # (entries, statistics)
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """What the search of a node needs beside its codes; functions called for each column get what they use of it,
     because a call costs by the number of arrays."""
 
@@ -64,7 +64,7 @@ def _new_room(rows, n_codes, width, seed):
     keys, spare = np.empty(rows, dtype=np.uint64), np.empty(rows, dtype=np.uint64)
     digits = np.zeros(1 << _DIGIT, dtype=np.int64)
     cells, cell_rows = np.zeros((few, width)), np.zeros(few, dtype=np.int64)
-    return Room(order, state, keys, spare, digits, cells, cell_rows, np.empty((2, width)))
+    return Workspace(order, state, keys, spare, digits, cells, cell_rows, np.empty((2, width)))
 
 
 @compiled
@@ -180,11 +180,17 @@ def _draw(found, m, column, total, criterion, classes, limits, bounds, sides, le
 
 
 @compiled
-def _find_split(columns, target, rows, total, limits, monotone, within, room, found, best):
+def _find_split(columns, target, rows, total, limits, monotone, within, workspace, found, best):
     """Write the best split of a node over `max_features` columns that are not constant there, drawn in turn; `rows`
     are those of the node, `within` (2,) the bounds of its values."""
     d, tried, drawn = columns.n_codes.shape[0], 0, 0
-    order, state, sides, few, n = room.order, room.state, room.sides, room.cells.shape[0], rows.shape[0]
+    order, state, sides, few, n = (
+        workspace.order,
+        workspace.state,
+        workspace.sides,
+        workspace.cells.shape[0],
+        rows.shape[0],
+    )
     criterion, classes = target.criterion, target.classes
     drawing = limits.max_features < d or limits.random
     best.purity, best.column = -np.inf, -1
@@ -195,9 +201,9 @@ def _find_split(columns, target, rows, total, limits, monotone, within, room, fo
         drawn += 1
         codes, n_codes = columns.codes[f], columns.n_codes[f]
         if n_codes <= few and n > n_codes // 8:
-            m = _count_codes(codes, n_codes, target, rows, room.cells, room.cell_rows, found)
+            m = _count_codes(codes, n_codes, target, rows, workspace.cells, workspace.cell_rows, found)
         else:
-            m = _sort_codes(codes, target, rows, room.keys, room.spare, room.digits, found)
+            m = _sort_codes(codes, target, rows, workspace.keys, workspace.spare, workspace.digits, found)
         if m < 2 or found.code[0] == found.code[m - 1]:
             continue
         tried += 1
@@ -231,7 +237,7 @@ def _add_up(rows, target, node, total):
 
 
 @compiled
-def _open(columns, target, rows, node, total, limits, monotone, within, room, found, split):
+def _open(columns, target, rows, node, total, limits, monotone, within, workspace, found, split):
     """Write sums, purity, best split and gain of a node; tell whether it is worth splitting."""
     own = rows[node.start : node.stop]
     differ = _add_up(own, target, node, total)
@@ -240,7 +246,7 @@ def _open(columns, target, rows, node, total, limits, monotone, within, room, fo
         node.squares = node.purity  # an impurity of exactly 0
     if not differ or not may_split(node, limits):
         return False
-    _find_split(columns, target, own, total, limits, monotone, within, room, found, split)
+    _find_split(columns, target, own, total, limits, monotone, within, workspace, found, split)
     if split.column < 0:
         return False
     node.gain = decrease(split.purity, node.purity, target.criterion)
@@ -275,13 +281,15 @@ def grow(columns, target, rows, limits, seed, between, monotone, within):
     nodes, splits, value = tree.nodes, tree.splits, np.empty((min(tree.nodes.size, _FIRST), width))
     bounds = np.empty((nodes.size if monotone.size else 1, 2))
     bounds[0] = within
-    room, found = _new_room(m, columns.n_codes, width, seed), _new_codes(m, columns.n_codes, width)
+    workspace, found = _new_room(m, columns.n_codes, width, seed), _new_codes(m, columns.n_codes, width)
     fresh, end, waiting = 0, 1, 0
     while True:
         value = with_room(value, fresh, end)
         for at in range(fresh, end):
             within = bounds[at if monotone.size else 0]
-            if _open(columns, target, rows, nodes[at], value[at], limits, monotone, within, room, found, splits[at]):
+            if _open(
+                columns, target, rows, nodes[at], value[at], limits, monotone, within, workspace, found, splits[at]
+            ):
                 tree.frontier[waiting] = at
                 waiting += 1
         at = next_node(tree, waiting, end, limits)
@@ -289,7 +297,7 @@ def grow(columns, target, rows, limits, seed, between, monotone, within):
             break
         waiting -= 1
         node, split = nodes[at], splits[at]
-        boundary = _partition(columns.codes[split.column], split.low, rows, room.keys, node.start, node.stop)
+        boundary = _partition(columns.codes[split.column], split.low, rows, workspace.keys, node.start, node.stop)
         add_children(nodes, at, _threshold(columns, split, limits, between), split.column, boundary, end)
         if monotone.size:
             narrow(bounds, at, end, monotone[split.column], split.middle)

@@ -22,10 +22,10 @@ from assay.tree.growth._records import FRIEDMAN, GINI, SQUARED
 
 _BLOCK = 512  # rows whose columns are copied side by side, to be read twice
 _AHEAD = np.uint64(8)  # rows between asking for a row and using it
-_LOW, _HIGH, _THRESHOLD, _WEIGHT, _PURITY = 0, 1, 2, 3, 4  # rows of `Room.offers`
+_LOW, _HIGH, _THRESHOLD, _WEIGHT, _PURITY = 0, 1, 2, 3, 4  # rows of `Workspace.offers`
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """What the search of a node needs; arrays are as long as the columns drawn at a time."""
 
     order: np.ndarray  # of all columns
@@ -42,7 +42,7 @@ def _new_room(columns, most, width, counted, seed):
     order, state = np.arange(columns).astype(np.uint64), np.array([seed], dtype=np.uint64)
     sums, taken = np.empty((width, most)), np.empty(most if counted else 0)
     block, sides = np.empty((_BLOCK, most)), np.empty((4, width))
-    return Room(order, state, block, np.empty((5, most)), sums, taken, sides)
+    return Workspace(order, state, block, np.empty((5, most)), sums, taken, sides)
 
 
 @compiled
@@ -102,11 +102,11 @@ def _add_below(block, rows, y, weight, classes, threshold, sums, taken):
 
 
 @compiled
-def _offer(X, rows, columns, target, room):
+def _offer(X, rows, columns, target, workspace):
     """Draw a threshold for each column that is not constant at the node, and sum the rows below."""
-    k, n, state, block = columns.shape[0], rows.shape[0], room.state, room.block
-    low, high, threshold = room.offers[_LOW, :k], room.offers[_HIGH, :k], room.offers[_THRESHOLD, :k]
-    sums, taken = room.sums[:, :k], room.taken[:k]
+    k, n, state, block = columns.shape[0], rows.shape[0], workspace.state, workspace.block
+    low, high, threshold = workspace.offers[_LOW, :k], workspace.offers[_HIGH, :k], workspace.offers[_THRESHOLD, :k]
+    sums, taken = workspace.sums[:, :k], workspace.taken[:k]
     low[:], high[:] = np.inf, -np.inf
     sums[:], taken[:] = 0.0, 0.0
     for a in range(0, n, _BLOCK):
@@ -151,10 +151,15 @@ def _purity(total, y, criterion, classes, sides):
 
 
 @compiled
-def _purities(y, classes, criterion, total, k, room):
+def _purities(y, classes, criterion, total, k, workspace):
     """Write the weight below the threshold of each column, and the purity of both sides (see `_criteria`); return the
     weight of the node."""
-    sums, weights, purity, sides = room.sums, room.offers[_WEIGHT, :k], room.offers[_PURITY, :k], room.sides
+    sums, weights, purity, sides = (
+        workspace.sums,
+        workspace.offers[_WEIGHT, :k],
+        workspace.offers[_PURITY, :k],
+        workspace.sides,
+    )
     whole, outputs = 0.0, y.size // y.shape[0]
     weights[:] = 0.0
     for c in range(max(classes, 1)):
@@ -183,12 +188,12 @@ def _purities(y, classes, criterion, total, k, room):
 
 
 @compiled
-def _find_split(X, rows, target, total, limits, room, best):
+def _find_split(X, rows, target, total, limits, workspace, best):
     """Draw columns until `max_features` of them with two values were tried and a threshold was found; write the best
     one. `rows` are those of the node."""
-    order, state, taken = room.order, room.state, room.taken
-    low, high, threshold = room.offers[_LOW], room.offers[_HIGH], room.offers[_THRESHOLD]
-    weight, purity = room.offers[_WEIGHT], room.offers[_PURITY]
+    order, state, taken = workspace.order, workspace.state, workspace.taken
+    low, high, threshold = workspace.offers[_LOW], workspace.offers[_HIGH], workspace.offers[_THRESHOLD]
+    weight, purity = workspace.offers[_WEIGHT], workspace.offers[_PURITY]
     d, most, drawn, tried, ties, n = order.shape[0], limits.max_features, 0, 0, 0, rows.shape[0]
     best.purity, best.column = -np.inf, -1
     while drawn < d and (tried < most or best.column < 0):
@@ -196,8 +201,8 @@ def _find_split(X, rows, target, total, limits, room, best):
         if most < d:
             draw_columns(order, drawn, end, state)
         columns = order[drawn:end]
-        _offer(X, rows, columns, target, room)
-        whole = _purities(target.y, target.classes, target.criterion, total, end - drawn, room)
+        _offer(X, rows, columns, target, workspace)
+        whole = _purities(target.y, target.classes, target.criterion, total, end - drawn, workspace)
         for j in range(end - drawn):
             tried += low[j] < high[j]
             light = min(weight[j], whole - weight[j])
@@ -260,14 +265,14 @@ def _partition(X, column, threshold, rows, spare, start, stop):
 
 
 @compiled
-def _open(X, rows, target, node, total, limits, room, split):
+def _open(X, rows, target, node, total, limits, workspace, split):
     """Write sums, purity, best split and gain of a node; tell whether it is worth splitting."""
     own = rows[node.start : node.stop]
     differ = _add_up(own, target.y, target.weight, target.classes, target.criterion, node, total)
-    node.purity = _purity(total, target.y, target.criterion, target.classes, room.sides)
+    node.purity = _purity(total, target.y, target.criterion, target.classes, workspace.sides)
     if not differ or not may_split(node, limits):
         return False
-    _find_split(X, own, target, total, limits, room, split)
+    _find_split(X, own, target, total, limits, workspace, split)
     node.gain = decrease(split.purity, node.purity, target.criterion)
     return split.column >= 0 and is_enough(node.gain, limits, 1e-12 * abs(node.purity))
 
@@ -284,11 +289,11 @@ def grow_extra(X, target, rows, limits, seed):
     tree = new_tree(rows.shape[0], limits)
     nodes, splits = tree.nodes, tree.splits
     total, spare = np.empty((nodes.size, width)), np.empty_like(rows)
-    room = _new_room(X.shape[1], limits.max_features, width, limits.min_samples_leaf > 1, seed)
+    workspace = _new_room(X.shape[1], limits.max_features, width, limits.min_samples_leaf > 1, seed)
     fresh, end, waiting = 0, 1, 0
     while True:
         for at in range(fresh, end):
-            if _open(X, rows, target, nodes[at], total[at], limits, room, splits[at]):
+            if _open(X, rows, target, nodes[at], total[at], limits, workspace, splits[at]):
                 tree.frontier[waiting] = at
                 waiting += 1
         at = next_node(tree, waiting, end, limits)

@@ -6,8 +6,8 @@ import numpy as np
 
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read
-from assay.tree.growth._crew import grown_trees, tree_seed
 from assay.tree.growth._general import nodes_of
+from assay.tree.growth._parallel_trees import grown_trees, tree_seed
 from assay.tree.growth._records import CRITERIA, Limits, Target
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from assay.params import refuse
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read, nominal_levels
-from assay.tree.growth._crew import grown_trees, tree_seed
 from assay.tree.growth._general import encode_gaps, grow_general
 from assay.tree.growth._nominal_missing import Method, code_table, grow_nominal_missing
+from assay.tree.growth._parallel_trees import grown_trees, tree_seed
 from assay.tree.growth._records import Limits
 
 

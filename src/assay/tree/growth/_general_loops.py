@@ -40,7 +40,7 @@ class Task(NamedTuple):
     criterion: int
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """What the search of a node needs; arrays of rows hold those of the node, by their places in it."""
 
     order: np.ndarray  # of the columns
@@ -63,7 +63,7 @@ class Room(NamedTuple):
 @compiled
 def _new_room(rows, columns, outputs, width, seed, criterion):
     m = rows if criterion == ABSOLUTE else 0
-    return Room(
+    return Workspace(
         np.arange(columns),
         np.array([seed], dtype=np.uint64),
         np.empty(rows, dtype=np.uint64),
@@ -128,33 +128,42 @@ def mean_children_purity(left, right, total, outputs, criterion):
 
 
 @compiled
-def _deviations(places, room):
+def _deviations(places, workspace):
     """Write the sums of absolute deviations from their medians of the first rows in this order, and of the others."""
-    m, outputs = places.shape[0], room.rank.shape[0]
-    out, rank, levels, values = np.empty(m), room.rank, room.levels, room.values
-    weights, sums = room.fenwick[0, : m + 1], room.fenwick[1, : m + 1]
+    m, outputs = places.shape[0], workspace.rank.shape[0]
+    out, rank, levels, values = np.empty(m), workspace.rank, workspace.levels, workspace.values
+    weights, sums = workspace.fenwick[0, : m + 1], workspace.fenwick[1, : m + 1]
     for side in range(2):
-        total = room.deviations[side, :m]
+        total = workspace.deviations[side, :m]
         total[:] = 0.0
         for o in range(outputs):
             weights[:] = 0.0
             sums[:] = 0.0
-            medians = room.medians[side, : m if o == 0 else 0]
+            medians = workspace.medians[side, : m if o == 0 else 0]
             running_losses(
-                places, rank[o, :m], levels[o, :m], room.weights, weights, sums, out, values[o, :m], medians, side == 1
+                places,
+                rank[o, :m],
+                levels[o, :m],
+                workspace.weights,
+                weights,
+                sums,
+                out,
+                values[o, :m],
+                medians,
+                side == 1,
             )
             for i in range(m):
                 total[i] += out[i] / outputs
 
 
 @compiled
-def _keeps_order(i, task, sign, low, high, room, best):
+def _keeps_order(i, task, sign, low, high, workspace, best):
     """Tell whether the values of both sides go the way they must; if so, write the middle of them."""
     if sign == 0:
         return True
-    left, right = room.sides[0], room.sides[1]
+    left, right = workspace.sides[0], workspace.sides[1]
     if task.criterion == ABSOLUTE:
-        a, b = room.medians[0, i], room.medians[1, i + 1]
+        a, b = workspace.medians[0, i], workspace.medians[1, i + 1]
     else:
         at = 2 if task.classes else 1
         a, b = left[at] / left[0], right[at] / right[0]
@@ -165,15 +174,15 @@ def _keeps_order(i, task, sign, low, high, room, best):
 
 
 @compiled
-def _scan(places, rows, task, total, limits, sign, within, begin, cut, room, column, best):
+def _scan(places, rows, task, total, limits, sign, within, begin, cut, workspace, column, best):
     """Try the thresholds between neighbours in this order from place `begin` on, or, if `cut` is not 0, only that with
     so many rows on the left; tell whether one is better."""
-    m, code, left, right = places.shape[0], room.code, room.sides[0], room.sides[1]
+    m, code, left, right = places.shape[0], workspace.code, workspace.sides[0], workspace.sides[1]
     y, weight, first, classes, outputs = task.y, task.weight, task.first, task.classes, task.y.shape[1]
     least, light, absolute, better = limits.min_samples_leaf, limits.min_weight_leaf, task.criterion == ABSOLUTE, False
     left[:] = 0.0
     if absolute:
-        _deviations(places, room)
+        _deviations(places, workspace)
     for i in range(m - least):
         _add_row(left, rows[places[i]], y, weight, first, classes)
         if i + 1 < max(begin, least) or (cut > 0 and i + 1 != cut):
@@ -184,66 +193,66 @@ def _scan(places, rows, task, total, limits, sign, within, begin, cut, room, col
             right[k] = total[k] - left[k]
         if not (left[0] > 0 and right[0] > 0 and left[0] >= light and right[0] >= light):
             continue
-        loss = room.deviations[0, i] + room.deviations[1, i + 1] if absolute else 0.0
+        loss = workspace.deviations[0, i] + workspace.deviations[1, i + 1] if absolute else 0.0
         purity = -loss if absolute else mean_children_purity(left, right, total, outputs, task.criterion)
-        if purity > best.purity and _keeps_order(i, task, sign, within[0], within[1], room, best):
+        if purity > best.purity and _keeps_order(i, task, sign, within[0], within[1], workspace, best):
             best.purity, best.column, better = purity, column, True
             best.low, best.high = code[places[i]], code[places[i + 1]]
     return better
 
 
 @compiled
-def _sort_places(codes, rows, gap, room):
+def _sort_places(codes, rows, gap, workspace):
     """Write the places of a node's rows by ascending code; return how many have a value."""
     n, known = rows.shape[0], 0
     low, high = np.int64(codes[rows[0]]), np.int64(codes[rows[0]])
     for i in range(n):
         c = np.int64(codes[rows[i]])
         low, high = min(low, c), max(high, c)
-        room.code[i] = c
-        room.keys[i] = (np.uint64(c) << np.uint64(32)) | np.uint64(i)
+        workspace.code[i] = c
+        workspace.keys[i] = (np.uint64(c) << np.uint64(32)) | np.uint64(i)
         known += c != gap
-    sort_keys(room.keys[:n], room.spare[:n], room.digits, low, high)
+    sort_keys(workspace.keys[:n], workspace.spare[:n], workspace.digits, low, high)
     for i in range(n):
-        room.places[i] = np.int64(room.keys[i] & np.uint64(0xFFFFFFFF))
+        workspace.places[i] = np.int64(workspace.keys[i] & np.uint64(0xFFFFFFFF))
     return known
 
 
 @compiled
-def _turned(room, n, known):
+def _turned(workspace, n, known):
     """Put the rows without a value, which are last, before the others."""
     lost = n - known
     for i in range(lost):
-        room.spare[i] = np.uint64(room.places[known + i])
+        workspace.spare[i] = np.uint64(workspace.places[known + i])
     for i in range(known - 1, -1, -1):
-        room.places[lost + i] = room.places[i]
+        workspace.places[lost + i] = workspace.places[i]
     for i in range(lost):
-        room.places[i] = np.int64(room.spare[i])
+        workspace.places[i] = np.int64(workspace.spare[i])
 
 
 @compiled
-def _best_of_column(rows, known, task, total, limits, sign, within, room, column, best):
+def _best_of_column(rows, known, task, total, limits, sign, within, workspace, column, best):
     """Try every threshold of a column; return the side of rows without a value if one is better, else -2."""
     n = rows.shape[0]
-    places, side = room.places[:n], -2
-    if _scan(places, rows, task, total, limits, sign, within, 1, 0, room, column, best):
+    places, side = workspace.places[:n], -2
+    if _scan(places, rows, task, total, limits, sign, within, 1, 0, workspace, column, best):
         side = 1 if known < n else -1
-        alone = best.low != best.high and best.high == room.code[places[n - 1]] and known < n
+        alone = best.low != best.high and best.high == workspace.code[places[n - 1]] and known < n
         best.threshold = np.inf if alone else 0.0
     if known < n:
-        _turned(room, n, known)
-        if _scan(places, rows, task, total, limits, sign, within, n - known + 1, 0, room, column, best):
+        _turned(workspace, n, known)
+        if _scan(places, rows, task, total, limits, sign, within, n - known + 1, 0, workspace, column, best):
             side, best.threshold = 0, 0.0
     return side
 
 
 @compiled
-def _draw_of_column(rows, known, levels, task, total, limits, sign, within, room, column, best):
+def _draw_of_column(rows, known, levels, task, total, limits, sign, within, workspace, column, best):
     """Try one threshold drawn evenly between the smallest and the largest value, rows without one on either side."""
     n = rows.shape[0]
-    places, code, side = room.places[:n], room.code, 1 if known < n else -1
+    places, code, side = workspace.places[:n], workspace.code, 1 if known < n else -1
     first, last = levels[code[places[0]]], levels[code[places[known - 1]]]
-    t = first + (last - first) * share(room.state)
+    t = first + (last - first) * share(workspace.state)
     cut = 0
     while cut < known and levels[code[places[cut]]] <= t:
         cut += 1
@@ -252,10 +261,10 @@ def _draw_of_column(rows, known, levels, task, total, limits, sign, within, room
         while levels[code[places[cut]]] <= t:
             cut += 1
     low, high = code[places[cut - 1]], code[places[min(cut, known - 1)]]
-    if known < n and first < last and below(room.state, 2) == 0:
-        _turned(room, n, known)
+    if known < n and first < last and below(workspace.state, 2) == 0:
+        _turned(workspace, n, known)
         side, cut = 0, cut + n - known
-    if not _scan(places, rows, task, total, limits, sign, within, 1, cut, room, column, best):
+    if not _scan(places, rows, task, total, limits, sign, within, 1, cut, workspace, column, best):
         return -2
     best.low, best.high, best.threshold = low, high, t
     return side
@@ -273,11 +282,11 @@ def _read_codes(codes, rows, code):
 
 
 @compiled
-def _draw_unsorted(rows, first, last, levels, task, total, limits, room, column, best):
+def _draw_unsorted(rows, first, last, levels, task, total, limits, workspace, column, best):
     """Try one threshold drawn evenly between levels first and last, of complete rows in any order."""
-    code, left, right, n = room.code, room.sides[0], room.sides[1], rows.shape[0]
+    code, left, right, n = workspace.code, workspace.sides[0], workspace.sides[1], rows.shape[0]
     y, weight, begins, classes, outputs = task.y, task.weight, task.first, task.classes, task.y.shape[1]
-    t = levels[first] + (levels[last] - levels[first]) * share(room.state)
+    t = levels[first] + (levels[last] - levels[first]) * share(workspace.state)
     t = t if t < levels[last] else levels[first]  # rounding
     low, high, taken, light = first, last, 0, limits.min_weight_leaf
     cut = first + np.searchsorted(levels[first : last + 1], t, side="right") - 1  # last code on the left
@@ -306,35 +315,35 @@ def _draw_unsorted(rows, first, last, levels, task, total, limits, room, column,
 
 
 @compiled
-def _find_split(columns, gaps, task, rows, total, limits, monotone, within, room, best):
+def _find_split(columns, gaps, task, rows, total, limits, monotone, within, workspace, best):
     """Write the best split over `max_features` columns that are not constant; return the side of rows without a
     value, -1 if there are none."""
     d, tried, drawn, n, side = columns.n_codes.shape[0], 0, 0, rows.shape[0], -1
     drawing = limits.max_features < d or limits.random
     best.purity, best.column = -np.inf, -1
     while drawn < d and (tried < limits.max_features or best.column < 0):
-        j = drawn + (below(room.state, d - drawn) if drawing else 0)
-        f = room.order[j]
-        room.order[j], room.order[drawn] = room.order[drawn], f
+        j = drawn + (below(workspace.state, d - drawn) if drawing else 0)
+        f = workspace.order[j]
+        workspace.order[j], workspace.order[drawn] = workspace.order[drawn], f
         drawn += 1
         if limits.random and task.criterion != ABSOLUTE and gaps[f] < 0 and monotone.size == 0:
-            first, last = _read_codes(columns.codes[f], rows, room.code)
+            first, last = _read_codes(columns.codes[f], rows, workspace.code)
             if first < last:
                 tried += 1
                 levels = columns.levels[columns.starts[f] :]
-                _draw_unsorted(rows, first, last, levels, task, total, limits, room, f, best)
+                _draw_unsorted(rows, first, last, levels, task, total, limits, workspace, f, best)
                 side = -1 if best.column == f else side
             continue
-        known = _sort_places(columns.codes[f], rows, gaps[f], room)
-        if known == 0 or room.code[room.places[0]] == room.code[room.places[n - 1]]:
+        known = _sort_places(columns.codes[f], rows, gaps[f], workspace)
+        if known == 0 or workspace.code[workspace.places[0]] == workspace.code[workspace.places[n - 1]]:
             continue
         tried += 1
         sign = monotone[f] if monotone.size else 0
         if limits.random:
             levels = columns.levels[columns.starts[f] :]
-            found = _draw_of_column(rows, known, levels, task, total, limits, sign, within, room, f, best)
+            found = _draw_of_column(rows, known, levels, task, total, limits, sign, within, workspace, f, best)
         else:
-            found = _best_of_column(rows, known, task, total, limits, sign, within, room, f, best)
+            found = _best_of_column(rows, known, task, total, limits, sign, within, workspace, f, best)
         side = found if found > -2 else side
     return side
 
@@ -367,40 +376,40 @@ def _add_up(rows, task, node, total):
 
 
 @compiled
-def _rank_targets(rows, task, room):
+def _rank_targets(rows, task, workspace):
     """Rank the targets of a node; write their medians (outputs,) to `middle` and return the mean sum of deviations."""
     n, outputs, loss = rows.shape[0], task.first.shape[0] - 1, 0.0
     middle, y = np.empty(outputs), np.empty(n)
     for i in range(n):
-        room.weights[i] = task.weight[rows[i]]
-    half = room.weights[:n].sum() / 2
+        workspace.weights[i] = task.weight[rows[i]]
+    half = workspace.weights[:n].sum() / 2
     for o in range(outputs):
         for i in range(n):
             y[i] = task.y[rows[i], o]
         order = np.argsort(y, kind="mergesort")
-        at, heavy = 0, room.weights[order[0]]
+        at, heavy = 0, workspace.weights[order[0]]
         while heavy < half and at + 1 < n:
             at += 1
-            heavy += room.weights[order[at]]
+            heavy += workspace.weights[order[at]]
         middle[o] = y[order[at]]
         if heavy == half and at + 1 < n:
             middle[o] = middle[o] / 2 + y[order[at + 1]] / 2
         for i in range(n):
-            room.rank[o, order[i]] = i
-            room.values[o, i] = y[order[i]]
-            room.levels[o, i] = y[order[i]] - middle[o]
-            loss += room.weights[order[i]] * abs(room.levels[o, i])
+            workspace.rank[o, order[i]] = i
+            workspace.values[o, i] = y[order[i]]
+            workspace.levels[o, i] = y[order[i]] - middle[o]
+            loss += workspace.weights[order[i]] * abs(workspace.levels[o, i])
     return middle, loss / outputs
 
 
 @compiled
-def _open(columns, gaps, task, rows, node, total, value, limits, monotone, within, room, split):
+def _open(columns, gaps, task, rows, node, total, value, limits, monotone, within, workspace, split):
     """Write sums, values, purity, best split and gain of a node; return the side of rows without a value (-1: there
     are none), or -2 if it is not worth splitting."""
     own = rows[node.start : node.stop]
     differ = _add_up(own, task, node, total)
     if task.criterion == ABSOLUTE:
-        middle, loss = _rank_targets(own, task, room)
+        middle, loss = _rank_targets(own, task, workspace)
         value[:] = middle
         node.purity, node.squares = -loss, 0.0
     else:
@@ -409,7 +418,7 @@ def _open(columns, gaps, task, rows, node, total, value, limits, monotone, withi
             node.squares = node.purity
     if not differ or not may_split(node, limits):
         return -2
-    side = _find_split(columns, gaps, task, own, total, limits, monotone, within, room, split)
+    side = _find_split(columns, gaps, task, own, total, limits, monotone, within, workspace, split)
     if split.column < 0:
         return -2
     node.gain = split.purity - (0.0 if task.criterion == FRIEDMAN else node.purity)
@@ -459,14 +468,14 @@ def grow(columns, gaps, task, rows, limits, seed, monotone):
     value = np.empty((nodes.size if task.criterion == ABSOLUTE else 1, outputs))
     sides, bounds = np.full(nodes.size, -1, dtype=np.int64), np.empty((nodes.size, 2))
     bounds[0] = -np.inf, np.inf
-    room = _new_room(m, columns.n_codes.shape[0], outputs, width, seed, task.criterion)
+    workspace = _new_room(m, columns.n_codes.shape[0], outputs, width, seed, task.criterion)
     fresh, end, waiting = 0, 1, 0
     while True:
         sums = with_room(sums, fresh, end)
         for at in range(fresh, end):
             own = value[at if task.criterion == ABSOLUTE else 0]
             side = _open(
-                columns, gaps, task, rows, nodes[at], sums[at], own, limits, monotone, bounds[at], room, splits[at]
+                columns, gaps, task, rows, nodes[at], sums[at], own, limits, monotone, bounds[at], workspace, splits[at]
             )
             if side > -2:
                 sides[at] = side
@@ -478,7 +487,7 @@ def grow(columns, gaps, task, rows, limits, seed, monotone):
         waiting -= 1
         node, split = nodes[at], splits[at]
         codes, gap = columns.codes[split.column], gaps[split.column]
-        boundary = _partition(codes, split.low, gap, sides[at], rows, room.spare, node.start, node.stop)
+        boundary = _partition(codes, split.low, gap, sides[at], rows, workspace.spare, node.start, node.stop)
         add_children(nodes, at, _threshold(columns, split, limits), split.column, boundary, end)
         narrow(bounds, at, end, monotone[split.column] if monotone.size else 0, split.middle)
         fresh, end = end, end + 2

@@ -23,7 +23,7 @@ _SMALL = 256  # rows up to which marking the occupied bins one by one pays
 _AHEAD = np.uint64(12)  # rows between asking for a row's bins and using them
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """What the search of a node needs: the order of the columns, the state of the draws, and cells to count in."""
 
     order: np.ndarray
@@ -136,17 +136,17 @@ def _scan_many(cells, occupied, j, column, total, rows, limits, criterion, best,
 
 
 @compiled
-def _find_split(bins, entries, total, criterion, limits, room, best, left):
+def _find_split(bins, entries, total, criterion, limits, workspace, best, left):
     """Draw columns until `max_features` of them with two values were tried and a threshold was found; write the best
     one. `entries` are those of the node."""
-    order, cells, occupied, sides = room.order, room.cells, room.occupied, room.sides
+    order, cells, occupied, sides = workspace.order, workspace.cells, workspace.occupied, workspace.sides
     classes, d, most, drawn, tried = total.shape[0], order.shape[0], limits.max_features, 0, 0
     two, rows = classes == 2 and criterion == GINI, entries.shape[0]
     best.purity, best.scale, best.column = -1.0 if two else -np.inf, 1.0, -1
     while drawn < d and (tried < most or best.column < 0):
         end = min(drawn + max(most - tried, 1), d)
         if most < d:
-            draw_columns(order, drawn, end, room.state)
+            draw_columns(order, drawn, end, workspace.state)
         columns = order[drawn:end]
         _count(bins, entries, columns, classes, cells, occupied)
         for j in range(end - drawn):
@@ -190,13 +190,13 @@ def _count_classes(entries, total):
 
 
 @compiled
-def _open(bins, entries, node, total, criterion, limits, room, split, left):
+def _open(bins, entries, node, total, criterion, limits, workspace, split, left):
     """Write purity, best split and gain of a node; tell whether it is worth splitting."""
     classes = total.shape[0]
     node.purity = purity_of(total, criterion, classes)
     if total.max() == total.sum() or not may_split(node, limits):
         return False
-    _find_split(bins, entries[node.start : node.stop], total, criterion, limits, room, split, left)
+    _find_split(bins, entries[node.start : node.stop], total, criterion, limits, workspace, split, left)
     if split.column < 0:
         return False
     two = classes == 2 and criterion == GINI
@@ -217,12 +217,12 @@ def grow_hist_classifier(bins, edges, entries, classes, criterion, limits, seed)
     value, lefts, spare = np.empty((nodes.size, classes)), np.empty((nodes.size, classes + 1)), np.empty_like(entries)
     cells, occupied = np.zeros(k * BINS * classes, dtype=np.int64), np.zeros(k * 4, dtype=np.uint64)
     order, state = np.arange(edges.shape[0]).astype(np.uint64), np.array([seed], dtype=np.uint64)
-    room = Room(order, state, cells, occupied, np.empty((2, classes)))
+    workspace = Workspace(order, state, cells, occupied, np.empty((2, classes)))
     _count_classes(entries, value[0])
     fresh, end, waiting = 0, 1, 0
     while True:
         for at in range(fresh, end):
-            if _open(bins, entries, nodes[at], value[at], criterion, limits, room, splits[at], lefts[at]):
+            if _open(bins, entries, nodes[at], value[at], criterion, limits, workspace, splits[at], lefts[at]):
                 tree.frontier[waiting] = at
                 waiting += 1
         at = next_node(tree, waiting, end, limits)

@@ -27,7 +27,7 @@ class Target(NamedTuple):
     weighted: np.ndarray
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """What the search of a node needs: the order of the columns, the state of the draws, and cells to sum in."""
 
     order: np.ndarray
@@ -37,9 +37,9 @@ class Room(NamedTuple):
 
 
 @compiled
-def _sum(bins, entries, columns, target, room):
+def _sum(bins, entries, columns, target, workspace):
     """Add entries to the cells (columns * 256 * 3); mark bins that occur (columns * 4)."""
-    weight, weighted, cells, occupied = target.weight, target.weighted, room.cells, room.occupied
+    weight, weighted, cells, occupied = target.weight, target.weighted, workspace.cells, workspace.occupied
     k, one, cell = np.uint64(columns.shape[0]), np.uint64(1), np.uint64(_CELL)
     stop, width, mark = np.uint64(entries.shape[0]), np.uint64(bins.shape[1]), entries.shape[0] <= _SMALL
     last = stop - one
@@ -61,12 +61,12 @@ def _sum(bins, entries, columns, target, room):
 
 
 @compiled
-def _scan(columns, total, rows, limits, room, best):
+def _scan(columns, total, rows, limits, workspace, best):
     """Find the best threshold of the columns that were summed, and clear their cells; return how many have two bins.
 
     `total`: weight and weighted sum of the node.
     """
-    cells, occupied = room.cells, room.occupied
+    cells, occupied = workspace.cells, workspace.occupied
     least, light = np.float64(limits.min_samples_leaf), limits.min_weight_leaf
     tried = 0
     for j in range(columns.shape[0]):
@@ -96,19 +96,19 @@ def _scan(columns, total, rows, limits, room, best):
 
 
 @compiled
-def _find_split(bins, entries, target, total, limits, room, best):
+def _find_split(bins, entries, target, total, limits, workspace, best):
     """Draw columns until `max_features` of them with two values were tried and a threshold was found; write the best
     one. `entries` are those of the node."""
-    order = room.order
+    order = workspace.order
     d, most, drawn, tried = order.shape[0], limits.max_features, 0, 0
     best.purity, best.column = -np.inf, -1
     while drawn < d and (tried < most or best.column < 0):
         end = min(drawn + max(most - tried, 1), d)
         if most < d:
-            draw_columns(order, drawn, end, room.state)
+            draw_columns(order, drawn, end, workspace.state)
         columns = order[drawn:end]
-        _sum(bins, entries, columns, target, room)
-        tried += _scan(columns, total, entries.shape[0], limits, room, best)
+        _sum(bins, entries, columns, target, workspace)
+        tried += _scan(columns, total, entries.shape[0], limits, workspace, best)
         drawn = end
 
 
@@ -130,14 +130,14 @@ def _add_up(entries, target, node, total):
 
 
 @compiled
-def _open(bins, entries, target, node, total, limits, room, split):
+def _open(bins, entries, target, node, total, limits, workspace, split):
     """Write sums, purity, best split and gain of a node; tell whether it is worth splitting."""
     own = entries[node.start : node.stop]
     differ = _add_up(own, target, node, total)
     node.purity = total[1] * total[1] / total[0]
     if not differ or not may_split(node, limits):
         return False
-    _find_split(bins, own, target, total, limits, room, split)
+    _find_split(bins, own, target, total, limits, workspace, split)
     node.gain = split.purity - node.purity
     return split.column >= 0 and is_enough(node.gain, limits, 1e-9 * node.squares)
 
@@ -154,11 +154,11 @@ def grow_hist_regressor(bins, edges, entries, y, weight, limits, seed):
     nodes, splits = tree.nodes, tree.splits
     total, spare = np.empty((nodes.size, 2)), np.empty_like(entries)
     order, state = np.arange(edges.shape[0]).astype(np.uint64), np.array([seed], dtype=np.uint64)
-    room = Room(order, state, np.zeros(k * BINS * _CELL), np.zeros(k * 4, dtype=np.uint64))
+    workspace = Workspace(order, state, np.zeros(k * BINS * _CELL), np.zeros(k * 4, dtype=np.uint64))
     fresh, end, waiting = 0, 1, 0
     while True:
         for at in range(fresh, end):
-            if _open(bins, entries, target, nodes[at], total[at], limits, room, splits[at]):
+            if _open(bins, entries, target, nodes[at], total[at], limits, workspace, splits[at]):
                 tree.frontier[waiting] = at
                 waiting += 1
         at = next_node(tree, waiting, end, limits)

@@ -22,7 +22,7 @@ from assay.tree.growth._nominal_splits import (
     chosen,
     clear,
     impurity_of,
-    new_room,
+    new_workspace,
     search,
 )
 
@@ -44,16 +44,16 @@ NODE = np.dtype(
 
 
 @compiled
-def _open(table, own, y, rules, depth, sums, room):
+def _open(table, own, y, rules, depth, sums, workspace):
     """Sum a node's rows; return the column of its split, -1 if it stays a leaf."""
     clear(sums)
     for i in range(own.shape[0]):
         add_row(sums, y[own[i].row], own[i].weight, rules.kind)
     if impurity_of(sums, rules.kind) <= 1e-12 or depth >= rules.max_depth or sums[0] < rules.split_least:
         return -1
-    search(table, own, y, rules, sums[0], room)
-    f = chosen(room.found, rules.by_ratio)
-    if f < 0 or room.found[f, GAIN] * sums[0] < rules.min_decrease - 1e-12 or room.found[f, GAIN] < -1e-12:
+    search(table, own, y, rules, sums[0], workspace)
+    f = chosen(workspace.found, rules.by_ratio)
+    if f < 0 or workspace.found[f, GAIN] * sums[0] < rules.min_decrease - 1e-12 or workspace.found[f, GAIN] < -1e-12:
         return -1
     return f
 
@@ -139,7 +139,7 @@ def _leaf(node, start, stop, parent):
 def grow(table, y, here, rules, width, seed):
     """Grow a tree on rows `here` (`OWN`); return its nodes (`NODE`), their statistics, and the branches of the levels
     of its nominal splits, one split after the other; then how many nodes and branches there are."""
-    room = new_room(table, width, seed)
+    workspace = new_workspace(table, width, seed)
     nodes, sums = np.empty(64, dtype=NODE), np.empty((64, width))
     tables, written, n_tables = np.empty(64, dtype=np.int32), np.int64(0), np.int64(0)
     there = np.empty(here.shape[0], dtype=OWN)
@@ -154,13 +154,13 @@ def grow(table, y, here, rules, width, seed):
                     sums[at, k] = sums[nodes[at].parent, k]
                 continue
             if rules.multiway:
-                _block(nodes, at, room.whole[BLOCKED])
-            f = _open(table, own, y, rules, depth, sums[at], room)
+                _block(nodes, at, workspace.whole[BLOCKED])
+            f = _open(table, own, y, rules, depth, sums[at], workspace)
             nodes[at].weight = sums[at, 0]
             if f < 0:
                 continue
-            best, named = room.found[f], table.about[NOMINAL, f]
-            branches = room.branches[table.about[PLACE, f] : table.about[PLACE, f + 1]]
+            best, named = workspace.found[f], table.about[NOMINAL, f]
+            branches = workspace.branches[table.about[PLACE, f] : table.about[PLACE, f + 1]]
             children = branches.shape[0] if named and rules.multiway else 2
             nodes, sums = _grown(nodes, end, end + children), with_room(sums, end, end + children)
             node = nodes[at]
@@ -173,7 +173,7 @@ def grow(table, y, here, rules, width, seed):
             else:
                 node.threshold = best[THRESHOLD]
             last, codes = np.int64(best[WHICH]), table.codes[f]
-            counts = room.whole[COUNTS, :children]
+            counts = workspace.whole[COUNTS, :children]
             there = _divide(codes, own, last, branches, np.int64(node.missing), counts, there, used)
             for v in range(children):
                 _leaf(nodes[end], used, used + counts[v], at)

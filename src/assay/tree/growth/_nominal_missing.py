@@ -132,12 +132,12 @@ def column_splits(X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Meth
     from assay.tree.growth import _nominal_splits as loops
 
     coded = code_table(X, method.levels)
-    room = loops.new_room(coded, method.width, np.uint64(0))
+    workspace = loops.new_workspace(coded, method.width, np.uint64(0))
     target, rules = np.ascontiguousarray(y, dtype=np.float64), method.rules(X.shape[1])
-    loops.search(coded, _own(weight), target, rules, float(weight.sum()), room)
+    loops.search(coded, _own(weight), target, rules, float(weight.sum()), workspace)
     return [
         None if gain == -np.inf else Split(gain, ratio, None if f in method.levels else threshold, share)
-        for f, (gain, ratio, threshold, share, *_) in enumerate(room.found.tolist())
+        for f, (gain, ratio, threshold, share, *_) in enumerate(workspace.found.tolist())
     ]
 
 

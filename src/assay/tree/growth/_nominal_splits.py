@@ -57,7 +57,7 @@ class Rules(NamedTuple):
     min_decrease: float
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """What the search of a node needs."""
 
     state: np.ndarray
@@ -71,7 +71,7 @@ class Room(NamedTuple):
 
 
 @compiled
-def new_room(table, width, seed):
+def new_workspace(table, width, seed):
     """Return room for the search of nodes."""
     d, n = table.codes.shape
     levels = 2
@@ -81,7 +81,7 @@ def new_room(table, width, seed):
     whole = np.zeros((4, max(d, levels)), dtype=np.int64)
     for f in range(d):
         whole[ORDER, f] = f
-    return Room(
+    return Workspace(
         np.array([seed], dtype=np.uint64),
         np.empty(n, dtype=np.uint64),
         np.empty(n, dtype=np.uint64),
@@ -173,9 +173,9 @@ def _consider(left, parts, before, rules, whole, which, best):
 
 
 @compiled
-def _sort_rows(codes, own, y, kind, room):
+def _sort_rows(codes, own, y, kind, workspace):
     """Sort a node's rows by code; sum those with a value and those without. Return how many have one."""
-    total, lost, known = room.parts[TOTAL], room.parts[LOST], 0
+    total, lost, known = workspace.parts[TOTAL], workspace.parts[LOST], 0
     clear(total)
     clear(lost)
     low, high = np.int64(1 << 40), np.int64(0)
@@ -187,22 +187,22 @@ def _sort_rows(codes, own, y, kind, room):
             continue
         add_row(total, y[row], w, kind)
         low, high = min(low, c), max(high, c)
-        room.keys[known] = (np.uint64(c) << np.uint64(32)) | np.uint64(i)
+        workspace.keys[known] = (np.uint64(c) << np.uint64(32)) | np.uint64(i)
         known += 1
     if known:
-        sort_keys(room.keys[:known], room.spare[:known], room.digits, low, high)
+        sort_keys(workspace.keys[:known], workspace.spare[:known], workspace.digits, low, high)
     return known
 
 
 @compiled
-def _threshold_of(values, known, own, y, rules, whole, before, room, best):
+def _threshold_of(values, known, own, y, rules, whole, before, workspace, best):
     """Find the best threshold of a column, or judge one drawn evenly between its smallest and its largest value."""
-    parts, left = room.parts, room.parts[LEFT]
-    keys, shift = room.keys, np.uint64(32)
+    parts, left = workspace.parts, workspace.parts[LEFT]
+    keys, shift = workspace.keys, np.uint64(32)
     first, last = values[np.int64(keys[0] >> shift)], values[np.int64(keys[known - 1] >> shift)]
     drawn = first
     if rules.random:
-        drawn = first + (last - first) * share(room.state)
+        drawn = first + (last - first) * share(workspace.state)
         drawn = drawn if drawn < last else first
     clear(left)
     for i in range(known - 1):
@@ -218,17 +218,17 @@ def _threshold_of(values, known, own, y, rules, whole, before, room, best):
 
 
 @compiled
-def _sum_levels(known, own, y, kind, room):
+def _sum_levels(known, own, y, kind, workspace):
     """Write statistics and codes of the levels that occur; return how many."""
-    last, count, codes = np.int64(-1), 0, room.whole[CODES]
+    last, count, codes = np.int64(-1), 0, workspace.whole[CODES]
     for i in range(known):
-        code = np.int64(room.keys[i] >> np.uint64(32))
+        code = np.int64(workspace.keys[i] >> np.uint64(32))
         if code != last:
-            clear(room.parts[LEVELS + count])
+            clear(workspace.parts[LEVELS + count])
             codes[count] = last = code
             count += 1
-        mine = own[np.int64(room.keys[i] & _PLACE)]
-        add_row(room.parts[LEVELS + count - 1], y[mine.row], mine.weight, kind)
+        mine = own[np.int64(workspace.keys[i] & _PLACE)]
+        add_row(workspace.parts[LEVELS + count - 1], y[mine.row], mine.weight, kind)
     return count
 
 
@@ -255,11 +255,16 @@ def _order_levels(count, kind, levels, order):
 
 
 @compiled
-def _two_parts_of(count, rules, whole, before, room, branches, best):
+def _two_parts_of(count, rules, whole, before, workspace, branches, best):
     """Find the best two parts of the levels that occur, and write the branch of every level."""
-    parts, levels, codes, left = room.parts, room.parts[LEVELS:], room.whole[CODES], room.parts[LEFT]
+    parts, levels, codes, left = (
+        workspace.parts,
+        workspace.parts[LEVELS:],
+        workspace.whole[CODES],
+        workspace.parts[LEFT],
+    )
     width, ordered = parts.shape[1], rules.kind == SQUARED or parts.shape[1] == 3
-    order, subsets, many = room.whole[COUNTS], parts[SUBSETS:LEVELS], count > _ALL_SUBSETS
+    order, subsets, many = workspace.whole[COUNTS], parts[SUBSETS:LEVELS], count > _ALL_SUBSETS
     trials = count - 1 if ordered else count if many else (1 << (count - 1)) - 1
     clear(left)
     if ordered:
@@ -287,28 +292,28 @@ def _two_parts_of(count, rules, whole, before, room, branches, best):
 
 
 @compiled
-def _drawn_parts_of(count, rules, whole, before, room, branches, best):
+def _drawn_parts_of(count, rules, whole, before, workspace, branches, best):
     """Judge two parts of the levels that occur, drawn evenly; neither is empty."""
-    left, levels, codes = room.parts[LEFT], room.parts[LEVELS:], room.whole[CODES]
-    one = min(np.int64(share(room.state) * count), count - 1)
-    other = min(np.int64(share(room.state) * (count - 1)), count - 2)
+    left, levels, codes = workspace.parts[LEFT], workspace.parts[LEVELS:], workspace.whole[CODES]
+    one = min(np.int64(share(workspace.state) * count), count - 1)
+    other = min(np.int64(share(workspace.state) * (count - 1)), count - 2)
     other += other >= one
     clear(left)
     for code in range(branches.shape[0]):
         branches[code] = 1
     for i in range(count):
-        if (share(room.state) < 0.5 or i == one) and i != other:
+        if (share(workspace.state) < 0.5 or i == one) and i != other:
             branches[codes[i]] = 0
             for k in range(left.shape[0]):
                 left[k] += levels[i, k]
-    _consider(left, room.parts, before, rules, whole, count, best)
+    _consider(left, workspace.parts, before, rules, whole, count, best)
 
 
 @compiled
-def _all_levels_of(count, rules, whole, before, room, branches, best):
+def _all_levels_of(count, rules, whole, before, workspace, branches, best):
     """Judge the split into all levels."""
-    total, lost, filled = room.parts[TOTAL], room.parts[LOST], room.parts[FILLED]
-    levels, codes = room.parts[LEVELS:], room.whole[CODES]
+    total, lost, filled = workspace.parts[TOTAL], workspace.parts[LOST], workspace.parts[FILLED]
+    levels, codes = workspace.parts[LEVELS:], workspace.whole[CODES]
     after, value, enough, heaviest = 0.0, 0.0, 0, 0
     for i in range(count):
         own = levels[i]
@@ -339,46 +344,46 @@ def _all_levels_of(count, rules, whole, before, room, branches, best):
 
 
 @compiled
-def _search_column(table, f, own, y, rules, whole, room):
+def _search_column(table, f, own, y, rules, whole, workspace):
     """Write the best split of a column to `found`; a column without one has the gain minus infinity."""
-    best = room.found[f]
+    best = workspace.found[f]
     clear(best)
     best[GAIN] = -np.inf
-    known = _sort_rows(table.codes[f], own, y, rules.kind, room)
-    if known == 0 or room.keys[0] >> np.uint64(32) == room.keys[known - 1] >> np.uint64(32):
+    known = _sort_rows(table.codes[f], own, y, rules.kind, workspace)
+    if known == 0 or workspace.keys[0] >> np.uint64(32) == workspace.keys[known - 1] >> np.uint64(32):
         return
-    every, parts = room.parts[BEFORE], room.parts
+    every, parts = workspace.parts[BEFORE], workspace.parts
     for k in range(every.shape[0]):
         every[k] = parts[TOTAL, k] + (parts[LOST, k] if rules.directed else 0.0)
     before = impurity_of(every, rules.kind)
     if not table.about[NOMINAL, f]:
-        _threshold_of(table.values[table.about[START, f] :], known, own, y, rules, whole, before, room, best)
+        _threshold_of(table.values[table.about[START, f] :], known, own, y, rules, whole, before, workspace, best)
         return
-    branches = room.branches[table.about[PLACE, f] : table.about[PLACE, f + 1]]
-    count = _sum_levels(known, own, y, rules.kind, room)
+    branches = workspace.branches[table.about[PLACE, f] : table.about[PLACE, f + 1]]
+    count = _sum_levels(known, own, y, rules.kind, workspace)
     if rules.multiway:
-        _all_levels_of(count, rules, whole, before, room, branches, best)
+        _all_levels_of(count, rules, whole, before, workspace, branches, best)
     elif rules.random:
-        _drawn_parts_of(count, rules, whole, before, room, branches, best)
+        _drawn_parts_of(count, rules, whole, before, workspace, branches, best)
     else:
-        _two_parts_of(count, rules, whole, before, room, branches, best)
+        _two_parts_of(count, rules, whole, before, workspace, branches, best)
 
 
 @compiled
-def search(table, own, y, rules, whole, room):
-    """Write the best split of each column that is looked at to `room.found`: all but the blocked ones, or columns drawn
-    evenly until `most` of them have a split."""
+def search(table, own, y, rules, whole, workspace):
+    """Write the best split of each column that is looked at to `workspace.found`: all but the blocked ones, or columns
+    drawn evenly until `most` of them have a split."""
     d, taken = table.codes.shape[0], 0
-    order = room.whole[ORDER, :d]
+    order = workspace.whole[ORDER, :d]
     for f in range(d):
-        room.found[f, GAIN] = -np.inf
+        workspace.found[f, GAIN] = -np.inf
     for i in range(d):
         if rules.most < d or rules.random:
-            draw_columns(order, i, i + 1, room.state)
+            draw_columns(order, i, i + 1, workspace.state)
         f = order[i]
-        if not room.whole[BLOCKED, f]:
-            _search_column(table, f, own, y, rules, whole, room)
-            taken += room.found[f, GAIN] > -np.inf
+        if not workspace.whole[BLOCKED, f]:
+            _search_column(table, f, own, y, rules, whole, workspace)
+            taken += workspace.found[f, GAIN] > -np.inf
         if taken == rules.most:
             return
 

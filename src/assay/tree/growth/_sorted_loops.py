@@ -44,7 +44,7 @@ class Learned(NamedTuple):
     kind: int
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """What the search of a node needs."""
 
     order: np.ndarray  # of the columns
@@ -166,10 +166,10 @@ def _list_columns(keys, start, stop, n, column, first, block, begin, which):
 
 
 @compiled
-def _find_split(keys, start, stop, n, entries, learned, task, total, limits, room, best):
+def _find_split(keys, start, stop, n, entries, learned, task, total, limits, workspace, best):
     """Write the best split of a node of n rows over `max_features` columns that are not constant there, drawn in turn
     if that is not all of them."""
-    begin, which, block = room.begin, room.which, entries.block
+    begin, which, block = workspace.begin, workspace.which, entries.block
     found = _list_columns(keys, start, stop, n, entries.column, entries.first, block, begin, which)
     begin[found] = stop
     d, tried, drawn, outputs, kind = block.shape[0], 0, 0, task.first.shape[0] - 1, task.criterion
@@ -177,13 +177,27 @@ def _find_split(keys, start, stop, n, entries, learned, task, total, limits, roo
     if limits.max_features >= d:
         for j in range(found):
             f = which[j]
-            _scan(keys, begin[j], begin[j + 1], n, block[f], learned, total, outputs, limits, room.sides, f, kind, best)
+            _scan(
+                keys,
+                begin[j],
+                begin[j + 1],
+                n,
+                block[f],
+                learned,
+                total,
+                outputs,
+                limits,
+                workspace.sides,
+                f,
+                kind,
+                best,
+            )
         return
-    order, listed = room.order, room.listed
+    order, listed = workspace.order, workspace.listed
     for j in range(found):
         listed[which[j]] = j
     while drawn < d and (tried < limits.max_features or best.column < 0):
-        at = drawn + below(room.state, d - drawn)
+        at = drawn + below(workspace.state, d - drawn)
         f = order[at]
         order[at], order[drawn] = order[drawn], f
         drawn += 1
@@ -192,7 +206,19 @@ def _find_split(keys, start, stop, n, entries, learned, task, total, limits, roo
             j < found
             and which[j] == f
             and _scan(
-                keys, begin[j], begin[j + 1], n, block[f], learned, total, outputs, limits, room.sides, f, kind, best
+                keys,
+                begin[j],
+                begin[j + 1],
+                n,
+                block[f],
+                learned,
+                total,
+                outputs,
+                limits,
+                workspace.sides,
+                f,
+                kind,
+                best,
             )
         ):
             tried += 1
@@ -285,7 +311,7 @@ def grow(entries, keys, learned, task, rows, limits, seed):
     reach, d = np.empty((nodes.size, 2), dtype=np.int64), entries.block.shape[0]
     begin, which = np.empty(d + 1, dtype=np.int64), np.empty(d + 1, dtype=np.int64)
     order, listed = np.arange(d), np.zeros(d, dtype=np.int64)
-    room = Room(order, np.array([seed], dtype=np.uint64), begin, which, listed, np.empty((3, width)))
+    workspace = Workspace(order, np.array([seed], dtype=np.uint64), begin, which, listed, np.empty((3, width)))
     spare, side = np.empty(max(keys.shape[0], m), dtype=np.uint64), np.empty(task.y.shape[0], dtype=np.uint8)
     splittable = np.zeros(2, dtype=np.bool_)
     reach[0, 0], reach[0, 1] = 0, keys.shape[0]
@@ -304,7 +330,7 @@ def grow(entries, keys, learned, task, rows, limits, seed):
             node, split = nodes[new], splits[new]
             _find_split(
                 keys, reach[new, 0], reach[new, 1], node.stop - node.start, entries, learned, task, sums[new], limits,
-                room, split,
+                workspace, split,
             )  # fmt: skip
             if split.column < 0:
                 continue

@@ -16,13 +16,13 @@ from typing import Any
 
 LEARNERS = ("assay.learning.workers:answer", ("assay.ensemble", "assay.linear_model", "assay.jit"))
 """What a worker of a study runs, and what nearly every job needs loaded."""
-_PROGRAM = "from assay.nursery import main; main()"
+_PROGRAM = "from assay.fork_server import main; main()"
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _NEW, _END = b"n", b"e"
-_early: "list[Nursery]" = []
+_early: "list[ForkServer]" = []
 
 
-class Nursery:
+class ForkServer:
     """The process, seen from the one who started it. `work` is "module:function", called with the end of a pipe."""
 
     def __init__(self, work: str, load: tuple[str, ...] = ()) -> None:
@@ -60,9 +60,9 @@ def can_fork() -> bool:
 
 @contextmanager
 def started_early(work: str, load: tuple[str, ...]) -> Iterator[None]:
-    """Start a nursery that the next `nursery` takes, while the caller loads what it needs itself."""
+    """Start a fork server that the next `fork_server` takes, while the caller loads what it needs itself."""
     if can_fork() and not _early:
-        _early.append(Nursery(work, load))
+        _early.append(ForkServer(work, load))
     try:
         yield
     finally:
@@ -70,9 +70,9 @@ def started_early(work: str, load: tuple[str, ...]) -> Iterator[None]:
             _early.pop().close()
 
 
-def nursery(work: str, load: tuple[str, ...]) -> Nursery:
-    """Return the nursery that was started early, or a new one."""
-    return _early.pop() if _early else Nursery(work, load)
+def fork_server(work: str, load: tuple[str, ...]) -> ForkServer:
+    """Return the fork server that was started early, or a new one."""
+    return _early.pop() if _early else ForkServer(work, load)
 
 
 def main() -> None:
@@ -111,7 +111,7 @@ def _end(number: int, workers: set[int]) -> None:
 
 
 def _work(run: Any, pipe: int) -> None:
-    """Run a worker to its end; never return to the nursery's own loop."""
+    """Run a worker to its end; never return to the fork server's own loop."""
     code = 1
     try:
         run(pipe)

@@ -4,6 +4,7 @@ Truth is decided from the definitions, by code of this file and by formulas of `
 """
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -348,3 +349,82 @@ def test_a_family_costs_what_its_rows_cost_and_not_the_cells_of_its_table():
         counts, rows = _occurring(dense, cells, 3)
         assert counts.tolist() == np.bincount(dense).tolist()
         assert rows.tolist() == np.bincount(dense // 3).tolist()
+
+
+class TestAnswers:
+    """Claims about queries: what is most probable given evidence, and the probabilities of all states."""
+
+    def model(self, seed=0):
+        X = random_network(7, seed).sample(400, random_state=seed)
+        return X, BayesianNetwork(nominal="all").fit(X)
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_honest_ones_hold(self, seed):
+        X, model = self.model(seed)
+        queries = [{}, {"x1": 0, "x4": 1.0}, (["x0", "x6"], {"x3": "1"})]
+        certificate = model.certify(X, queries=queries)
+        told = [claim for claim in certificate.claims if claim.template == "D26/6"]
+        assert [len(claim.params["states"]) for claim in told] == [7, 5, 2]
+        assert all(claim.value < 1e-9 for claim in told)
+        assert assay.verify(certificate, model, X).holds
+        assert "Given x1 = 0, x4 = 1, no other states of 5 nodes" in str(certificate)
+        assert "D26/6" not in {one.template for one in model.certify(X).claims}
+
+    @pytest.mark.parametrize(
+        "params",
+        [
+            {"given": {"x9": "0"}},
+            {"given": {"x1": "7"}},
+            {"given": [0, 1]},
+            {"states": {}},
+            {"states": {"x1": "0"}},
+            {"states": {"x0": 0}},
+        ],
+    )
+    def test_forged_ones_do_not(self, params):
+        X, model = self.model()
+        certificate = model.certify(X, queries=[{"x1": 0, "x4": 1}])
+        for code in ("D26/6", "D26/7"):
+            told = certificate.find(code)
+            if set(params) <= set(told.params):
+                assert (
+                    verdict(changed(certificate, code, params={**told.params, **params}), model, X, code) == "REJECTED"
+                )
+
+    def test_other_states_are_less_probable_by_what_the_checker_measures(self):
+        X, model = self.model()
+        given, net = {"x1": "0"}, model.network_
+        certificate = model.certify(X, queries=[(["x0", "x2"], given)])
+        best = net.map_query(["x0", "x2"], given)
+        table = net.infer(["x0", "x2"], given, method="enumeration").table
+        for a, b in product(range(net.sizes[0]), range(net.sizes[2])):
+            params = {"given": given, "states": {"x0": str(a), "x2": str(b)}}
+            gap = float(np.log(table.max() / table[a, b]))
+            for value, wanted in ((gap + 1e-9, True), (gap - 1e-9, False)):
+                if value >= 0:
+                    forged = changed(certificate, "D26/6", params=params, value=value)
+                    assert (verdict(forged, model, X, "D26/6") == "PROVED") is wanted
+        assert best.log_probability == pytest.approx(np.log(table.max()))
+
+    def test_probabilities_that_are_off(self):
+        X, model = self.model()
+        certificate = model.certify(X, queries=[{"x1": 0}])
+        told = certificate.find("D26/7")
+        moved = told.witness["marginals"].copy()
+        moved[:2] += [1e-6, -1e-6]
+        assert verdict(changed(certificate, "D26/7", witness={"marginals": moved}), model, X, "D26/7") == "REJECTED"
+        other = changed(certificate, "D26/7", params={"given": {"x1": "1"}})
+        assert verdict(other, model, X, "D26/7") == "REJECTED"
+        by_hand = model.network_.infer("x6", {"x1": 0}, method="enumeration").table
+        assert told.witness["marginals"][-len(by_hand) :] == pytest.approx(by_hand, abs=1e-12)
+
+    def test_it_stands_beyond_the_range_of_doubles(self):
+        """Of 1,500 children of one root, evidence about all of them has a probability of about e^-1000."""
+        rng = np.random.default_rng(0)
+        root = rng.integers(0, 2, 40)
+        X = np.column_stack([root, *(np.where(rng.random(40) < 0.6, root, 1 - root) for _ in range(1500))])
+        model = BayesianNetwork([(0, i) for i in range(1, 1501)], nominal="all").fit(X)
+        given = {f"x{i}": i % 2 for i in range(1, 1501)}
+        certificate = model.certify(X, queries=[given])
+        assert model.network_.log_evidence(given) < -900
+        assert assay.verify(certificate, model, X).holds

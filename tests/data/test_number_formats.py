@@ -8,7 +8,7 @@ import pytest
 import assay
 from assay.data import Column, ColumnType, Table, chunks, names, read
 from assay.data.number_formats import GAPS, Style
-from assay.data.readers import Stdin
+from assay.data.places import Stdin
 
 RNG = np.random.default_rng(3)
 N = 300

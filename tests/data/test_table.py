@@ -264,10 +264,10 @@ def test_refusals_of_files(tmp_path):
         read(tmp_path / "none.csv")
     with pytest.raises(ValueError, match="is a folder"):
         read(tmp_path)
-    (tmp_path / "t.csv").write_bytes(b"a,b\n1,\xff\xfe\n")
+    (tmp_path / "t.csv").write_bytes(b"a,b\n1,\x01\xff\xfe\n")  # a control character: no text of any encoding
     with pytest.raises(ValueError, match="column 'b' holds bytes that are not UTF-8 text"):
         read(tmp_path / "t.csv")
-    (tmp_path / "t.csv").write_bytes(b"\xff\xfe\x00\x01")
+    (tmp_path / "t.csv").write_bytes(b"\x89PNG\r\n\x1a\n\0")
     with pytest.raises(ValueError, match="does not begin with a line of UTF-8 text"):
         read(tmp_path / "t.csv")
     (tmp_path / "t.parquet").write_bytes(b"PAR1 nothing")

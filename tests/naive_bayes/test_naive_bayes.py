@@ -117,9 +117,27 @@ def test_li_hang_4_1():
 
 @pytest.mark.mission("BAY-14")
 def test_li_hang_4_2():
-    model = nb.MixedNB(alpha=1.0, priors=[7 / 17, 10 / 17]).fit(LI, LI_Y)
-    joint = np.exp(model.predict_joint_log_proba(pd.DataFrame({"x1": ["2"], "x2": ["S"]})))[0]
+    """The prior is smoothed as the tables are: (6 + 1) / (15 + 2) and (9 + 1) / (15 + 2)."""
+    mixed = nb.MixedNB(alpha=1.0, prior_alpha=1.0).fit(LI, LI_Y)
+    joint = np.exp(mixed.predict_joint_log_proba(pd.DataFrame({"x1": ["2"], "x2": ["S"]})))[0]
     assert joint.round(4).tolist() == [0.0610, 0.0327]
+    assert mixed.class_prior_ == pytest.approx([7 / 17, 10 / 17], rel=1e-15)
+    codes = LI.apply(lambda column: column.astype("category").cat.codes)
+    model = nb.CategoricalNB(alpha=1.0, prior_alpha=1.0).fit(codes.to_numpy(), LI_Y)
+    assert np.exp(model.class_log_prior_) == pytest.approx([7 / 17, 10 / 17], rel=1e-15)
+    even = nb.CategoricalNB(prior_alpha=1.0, fit_prior=False).fit(codes.to_numpy(), LI_Y)
+    assert even.class_prior_.tolist() == [0.5, 0.5]
+
+
+def test_a_smoothed_prior_is_certified_and_none_other():
+    X, y = np.array([[0], [1], [1], [0], [1]]), np.array([0, 0, 0, 1, 1])
+    model = nb.CategoricalNB(prior_alpha=0.5).fit(X, y)
+    assert model.class_prior_ == pytest.approx([3.5 / 6, 2.5 / 6], rel=1e-15)
+    certificate = model.certify(X, y)
+    assert "0.5 rows added to each" in certificate["counts.mle"].statement
+    assert assay.verify(certificate, model, X, y).holds
+    model.class_prior_ = nb.CategoricalNB(prior_alpha=0.6).fit(X, y).class_prior_
+    assert not assay.verify(model.certify(X, y), model, X, y).holds
 
 
 @pytest.mark.mission("BAY-11", "BAY-12")

@@ -234,10 +234,10 @@ def test_what_anybody_may_send_is_small() -> None:
 def test_the_log_shows_codes_and_runs_none() -> None:
     import logging
 
-    from assay.studio.server import _Shown
+    from assay.web.listening import Shown
 
     record = logging.LogRecord("uvicorn", logging.ERROR, "", 1, "x\x1b[2J\r%s", ("\x9b",), None)
-    assert _Shown().format(record) == r"x\x1b[2J\r\x9b"
+    assert Shown().format(record) == r"x\x1b[2J\r\x9b"
 
 
 def test_names_of_learners_run_nothing(person: Person) -> None:
@@ -401,7 +401,10 @@ def test_the_child_ends_with_the_server() -> None:
 
 
 def test_who_comes_before_the_server_runs_waits_and_is_not_turned_away() -> None:
-    from assay.studio.server import _listener
+    from assay.web.listening import listener
 
-    with _listener("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname(), timeout=5) as early:
-        assert early.getpeername() == listener.getsockname()
+    with (
+        listener("the studio", "127.0.0.1", 0) as found,
+        socket.create_connection(found.getsockname(), timeout=5) as early,
+    ):
+        assert early.getpeername() == found.getsockname()

@@ -4,6 +4,7 @@ from assay.bayes_net._answer import Answer, Explanation
 from assay.bayes_net._bif import read_bif
 from assay.bayes_net._chow_liu import ChowLiu
 from assay.bayes_net._classifier import BayesianNetworkClassifier
+from assay.bayes_net._equivalence import Cpdag, structural_hamming_distance
 from assay.bayes_net._exact import TooLargeError
 from assay.bayes_net._graph import all_dags, d_separated
 from assay.bayes_net._learner import BayesianNetwork
@@ -14,10 +15,12 @@ __all__ = [
     "BayesianNetwork",
     "BayesianNetworkClassifier",
     "ChowLiu",
+    "Cpdag",
     "Explanation",
     "Network",
     "TooLargeError",
     "all_dags",
     "d_separated",
     "read_bif",
+    "structural_hamming_distance",
 ]

@@ -1,10 +1,11 @@
 """What a query of a network returns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 
@@ -17,6 +18,18 @@ def place_of(value: Any, states: Sequence[str]) -> int | None:
         text = repr(int(number)) if number % 1 == 0 else repr(number)
         return states.index(text) if text in states else None
     return None
+
+
+def labels(codes: np.ndarray, states: Sequence[Any]) -> list[Any]:
+    """Return the states at these positions."""
+    return [states[int(code)] for code in codes]
+
+
+def as_frame(names: Sequence[str], columns: Iterable[Any], backend: Any) -> Any:
+    """Return a frame of pandas, polars or pyarrow."""
+    if backend not in ("pandas", "polars", "pyarrow"):
+        raise ValueError(f"sample: frame must be None, 'pandas', 'polars' or 'pyarrow'; got {backend!r}.")
+    return nw.from_dict(dict(zip(names, columns)), backend=backend).to_native()
 
 
 @dataclass(frozen=True, eq=False)

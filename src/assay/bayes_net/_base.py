@@ -1,7 +1,7 @@
 """What learners of networks have in common: structure, tables, EM for gaps, and the network as a model."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
 from assay.bayes_net import _graph, _search, _tables
+from assay.bayes_net._answer import as_frame, labels
 from assay.bayes_net._families import Families, factor_of
 from assay.bayes_net._gaps import NetworkWithGaps
 from assay.bayes_net._network import Network
-from assay.bayes_net._reading import Coded, places, raw
+from assay.bayes_net._reading import Coded, places, raw, text_of
 from assay.data.columns import ColumnType
 from assay.fitlog import FitLog
 from assay.optim.em import em
@@ -49,6 +50,7 @@ class SearchParameters:
     max_iter: int = 10_000
     tol: float = 1e-3
     nominal: Any = None
+    hidden: Any = None
     random_state: Any = None
     n_jobs: int | None = None
 
@@ -110,6 +112,22 @@ class NetworkLearner(Learner):
     def _coded(self, rows: np.ndarray) -> np.ndarray:
         return places(rows, self.sizes_[: self.n_features_in_], self.values_)
 
+    def _drawn(self, n_samples: int, random_state: Any, frame: str | None) -> tuple[Any, np.ndarray]:
+        """Return rows of the columns, as values or as a frame, and the same as positions among the states."""
+        check_is_fitted(self)
+        codes = self.network_.sample(n_samples, check_random_state(random_state).randint(2**31 - 1))
+        rows, columns, start = codes[:, : len(self.columns_)].copy(), [], 0
+        for j, kind in enumerate(self.columns_):
+            if kind.kind == "numeric":
+                columns.append(rows[:, j])
+                continue
+            values = self.values_[start : start + len(kind.levels)]
+            start += len(values)
+            named = list(kind.levels) != [text_of(value) for value in values.tolist()]  # states that are no numbers
+            columns.append(labels(codes[:, j], kind.levels if named else values.tolist()))
+            rows[:, j] = values[codes[:, j].astype(np.intp)]
+        return rows if frame is None else as_frame([kind.name for kind in self.columns_], columns, frame), codes
+
     # Fitting ------------------------------------------------------------------------------------------------------
 
     def _enough(self, data: Coded) -> None:
@@ -131,7 +149,7 @@ class NetworkLearner(Learner):
         return data.take(np.flatnonzero(whole))
 
     def _families(self, data: Coded, score: Any = "ll", samples: float = 1.0) -> Families:
-        factor = factor_of(score, data.n_rows)
+        factor = factor_of(score, data.total)
         if factor < 0 and (data.sizes == 0).any():
             raise refuse(self, "the criterion 'bdeu' is about tables, and a column holds numbers; use 'bic'.")
         return Families(data, factor, float(samples), self.n_jobs)
@@ -180,23 +198,40 @@ class NetworkLearner(Learner):
     def _fill_gaps(self, data: Coded, log: FitLog) -> None:
         """Learn the tables by EM from rows with gaps, from the counts of what is known."""
         net = self.network_
-        start = [
-            one if net.is_number(i) else _tables.probabilities(one, max(float(self.alpha), 1.0))
-            for i, one in enumerate(self._node_tables())
-        ]
         rows = np.where(data.sizes[:, None] > 0, data.codes, data.numbers if len(data.numbers) else 0.0).T
         rows = np.where((data.sizes > 0) & (rows == data.sizes), np.nan, rows)
-        problem = NetworkWithGaps(net, rows, float(self.alpha))
+        problem = NetworkWithGaps(net, rows, float(self.alpha), data.weight)
 
         def watch(parameters: Any, value: float, gain: float) -> bool:
             fitted = self._usable(self._expected(problem, parameters)) if log.watched else {}
             return log.step(-value, max(gain, 0.0), **fitted)
 
-        found = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch)
+        runs = []
+        for start in self._em_starts(data):
+            runs.append(em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch))
+            if log.stopped:
+                break
+        found = max(runs, key=lambda one: one.log_likelihood)
         self._keep(self._expected(problem, found.parameters))
         self.em_history_ = found.history
         if not found.converged and not log.stopped:
             self._warn(f"EM stopped after max_iter={self.max_iter} steps; raise max_iter or tol.")
+
+    def _em_starts(self, data: Coded) -> Iterator[list[np.ndarray]]:
+        """Yield tables to start EM from: the counts of what is known, and of families with a column of which nothing is
+        known random rows, since equal ones would stay equal; as many such starts as `restarts` says, and one."""
+        net, unseen = self.network_, {j for j, size in enumerate(data.sizes) if size and (data.codes[j] == size).all()}
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1) if unseen else 0)
+        for _ in range(1 + (self.restarts if unseen else 0)):
+            tables = []
+            for node, one in enumerate(self._node_tables()):
+                if net.is_number(node):
+                    tables.append(one)
+                elif unseen & {node, *net.parents[node]}:
+                    tables.append(rng.dirichlet(np.ones(one.shape[-1]), one.shape[:-1]))
+                else:
+                    tables.append(_tables.probabilities(one, max(float(self.alpha), 1.0)))
+            yield tables
 
     def _expected(self, problem: NetworkWithGaps, parameters: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return the arrays whose counts are those expected at the parameters."""
@@ -296,5 +331,6 @@ def _counted(data: Coded, families: Families, node: int, above: Sequence[int]) -
     for one in family:
         known &= data.codes[one] < data.sizes[one]
     found = np.zeros([int(data.sizes[one]) for one in family])
-    np.add.at(found, tuple(data.codes[one][known] for one in family), 1.0)
+    weight = 1.0 if data.weight is None else data.weight[known]
+    np.add.at(found, tuple(data.codes[one][known] for one in family), weight)
     return found

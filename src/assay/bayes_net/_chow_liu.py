@@ -15,7 +15,7 @@ from sklearn.callback import with_callbacks
 from assay.base import fit_log
 from assay.bayes_net import _claims, _search
 from assay.bayes_net._learner import NetworkDensity
-from assay.bayes_net._reading import read_coded
+from assay.bayes_net._reading import counted_rows, read_coded
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.mixture._density import log_likelihood
@@ -67,7 +67,14 @@ class ChowLiu(NetworkDensity):
         model="products of P(x | parent) over the nodes of a tree",
         strategy="log-likelihood of the rows",
         algorithm="maximum spanning tree of mutual informations",
-        guarantee=("density.log-likelihood", "network.counts", "chow-liu.optimal", "network.marginals"),
+        guarantee=(
+            "density.log-likelihood",
+            "network.counts",
+            "chow-liu.optimal",
+            "network.marginals",
+            "network.explanation",
+            "network.posterior",
+        ),
     )
 
     constraints: ClassVar = {"root": Count(low=0), "max_iter": Count(), "tol": Positive()}
@@ -81,10 +88,11 @@ class ChowLiu(NetworkDensity):
     n_jobs: int | None = None
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> "ChowLiu":
-        """Learn the tree of the rows X; y is not used."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "ChowLiu":
+        """Learn the tree of the rows X, each counted as often as `sample_weight` says; y is not used."""
         check(self)
-        data = read_coded(self, X)
+        X, _, weight = counted_rows(self, X, None, sample_weight)
+        data = read_coded(self, X, weight=weight)
         self._enough(data)
         if self.root >= len(data.sizes):
             raise refuse(self, f"root must be one of {len(data.sizes)} columns; got {self.root}.")
@@ -97,7 +105,7 @@ class ChowLiu(NetworkDensity):
             weights = _search.information(self._families(whole))
             parents = _search.tree(weights, self.root)
             total = sum(weights[above[0], node] for node, above in enumerate(parents) if above)
-            self.information_ = float(total / whole.n_rows)
+            self.information_ = float(total / whole.total)
             self._keep(self._estimate(data, parents))
             fitted = self._usable(self._arrays()) if log.watched else {}
             if not log.step(-self.information_, 0.0, **fitted) and data.gaps:
@@ -114,6 +122,6 @@ class ChowLiu(NetworkDensity):
         """Yield likelihood, counts, that no tree is better, and marginals."""
         yield log_likelihood(self, rows)
         codes = _claims.coded_rows(self, rows)
-        yield _claims.counts(self, codes)
-        yield _claims.tree(self, codes)
-        yield _claims.marginals(self.network_)
+        yield _claims.counts(self, rows, codes)
+        yield _claims.tree(self, rows, codes)
+        yield from _claims.queries(self)

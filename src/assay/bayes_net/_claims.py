@@ -21,6 +21,7 @@ _MOST_LISTED = 6  # columns up to which the checker compares all graphs
 _MOST_CELLS = 2**20  # of a junction tree whose marginals are listed
 _NUMBERS = "It is about networks whose nodes all have states, and a column holds numbers."
 _GAPS = "It is about rows without gaps."
+_WEIGHTS = "It is about rows that count once each, and these have weights."
 _MANY = "So many rows with numbers are not fitted again."
 _MOST_NUMBERS = 2**24  # entries of such rows
 _ROUNDING = 1e-11  # share of a score by which the rounding of two programs can differ, generously
@@ -62,28 +63,59 @@ def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     """Yield the claims about a network that was learnt as a density."""
     yield log_likelihood(model, rows)
     codes = coded_rows(model, rows)
-    yield counts(model, codes)
-    yield from structure(model, codes)
+    yield counts(model, rows, codes)
+    yield from structure(model, rows, codes)
+    yield from queries(model)
+
+
+def queries(model: Any) -> Iterator[Claim | NotApplicable]:
+    """Yield the marginals, and the answers to what was asked."""
     yield marginals(model.network_)
+    for asked, given in model.queries:
+        yield from answers(model.network_, asked, given)
 
 
-def counts(model: Any, codes: np.ndarray) -> Claim | NotApplicable:
+def answers(net: Network, asked: Any, given: dict[str, Any]) -> Iterator[Claim | NotApplicable]:
+    """Yield the most probable states of nodes given evidence, and the probabilities of all."""
+    if any(one is None for one in net.states):
+        yield NotApplicable("D26/6", _NUMBERS)
+        return
+    known = {net.names[node]: (net.states[node] or ())[int(at)] for node, at in net._known(given).items()}
+    try:
+        best, found = net.map_query(asked, known), net.marginals(known, memory=48 * _MOST_CELLS)
+    except TooLargeError:
+        yield NotApplicable("D26/6", "The tables of the query are too large.")
+        return
+    size = sum(float(np.abs(np.log(table[table > 0])).max(initial=0.0)) + table.shape[-1] for table in net.tables)
+    slack = 64 * _UNIT * (sum(net.sizes) + 16 * len(net.names)) * (size + 16)
+    yield Claim("D26/6", outward(slack), params={"given": known, "states": best.states})
+    told = np.array([p for one in found.values() for p in one.values()])
+    witness = {"marginals": np.where(told > 1e-140, told, 0.0)}
+    yield Claim("D26/7", outward(1e-10 + slack), params={"given": known}, witness=witness)
+
+
+def counts(model: Any, rows: Rows, codes: np.ndarray) -> Claim | NotApplicable:
     """Return how far the stored counts are from those of the rows, gaps shared out as the model has it."""
     if not model.sizes_.any():
         return NotApplicable("D26/2", "No column has states to count.")
-    found = NetworkWithGaps(model.network_, codes, float(model.alpha)).e_step(model.network_.tables).statistics
+    weight = None
+    if rows.has_weight:
+        weight = np.concatenate([np.ones(len(b.X)) if b.weight is None else b.weight for b in rows.blocks()])
+    problem = NetworkWithGaps(model.network_, codes, float(model.alpha), weight)
+    found = problem.e_step(model.network_.tables).statistics
     pairs = [(a, b) for i, (a, b) in enumerate(zip(found, model._node_tables())) if model.sizes_[i]]
     worst = max(float(np.max(np.abs(a - b))) for a, b in pairs)
-    if np.isnan(codes[:, model.sizes_ > 0]).any():
-        worst = outward(1.01 * worst + 1e-9 * len(codes))
+    if np.isnan(codes[:, model.sizes_ > 0]).any() or (weight is not None and (weight % 1).any()):
+        worst = outward(1.01 * worst + 1e-9 * (len(codes) if weight is None else max(1.0, weight.sum())))
     return Claim("D26/2", worst, params={"rows": len(codes)})
 
 
-def structure(model: Any, codes: np.ndarray) -> Iterator[Claim | NotApplicable]:
+def structure(model: Any, rows: Rows, codes: np.ndarray) -> Iterator[Claim | NotApplicable]:
     """Yield that no change of an edge, and of few columns no other graph, has a better score."""
     kind, mixed = getattr(model, "structure", None), not model.sizes_.all()
     local, best = ("D62/1", "D62/2") if mixed else ("D26/3", "D26/4")
-    reason = _GAPS if np.isnan(codes).any() else _MANY if mixed and codes.size > _MOST_NUMBERS else ""
+    reason = _GAPS if np.isnan(codes).any() else _WEIGHTS if rows.has_weight else ""
+    reason = reason or (_MANY if mixed and codes.size > _MOST_NUMBERS else "")
     if mixed:
         yield NotApplicable("D62/3", reason) if reason else regressions(model, codes)
     if not reason and kind not in ("greedy", "exact", "augmented"):
@@ -133,12 +165,14 @@ def regressions(model: Any, codes: np.ndarray) -> Claim:
     return Claim("D62/3", outward(value), params={"rows": len(codes)})
 
 
-def tree(model: Any, codes: np.ndarray) -> Claim | NotApplicable:
+def tree(model: Any, rows: Rows, codes: np.ndarray) -> Claim | NotApplicable:
     """Return that no tree has a larger likelihood."""
     if not model.sizes_.all():
         return NotApplicable("D26/1", _NUMBERS)
     if np.isnan(codes).any():
         return NotApplicable("D26/1", _GAPS)
+    if rows.has_weight:
+        return NotApplicable("D26/1", _WEIGHTS)
     families = Families(whole(model, codes), 0.0, 1.0, model.n_jobs)
     weights = _search.information(families)
     best = _search.tree(weights, 0)

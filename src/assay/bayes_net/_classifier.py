@@ -14,7 +14,6 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, check_consistent_length
 
 from assay import scan
@@ -22,7 +21,7 @@ from assay.base import fit_log, label_classes, streams
 from assay.bayes_net import _claims, _search
 from assay.bayes_net._base import SEARCH, NetworkLearner, SearchParameters
 from assay.bayes_net._gaps import log_known
-from assay.bayes_net._reading import Coded, raw, read_coded
+from assay.bayes_net._reading import Coded, counted_rows, raw, read_coded
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
@@ -51,7 +50,7 @@ class BayesianNetworkClassifier(SearchParameters, ClassifierMixin, NetworkLearne
         "naive": the class is the only parent of each column. "augmented": it is a parent of each, and edges between
         columns are searched for. "greedy": the best graph that is found over columns and class. Pairs (parent, child)
         name columns, or give their positions; the class is "class", or the position after the last column.
-    criterion, equivalent_sample_size, max_parents, required, forbidden, tabu, restarts, max_iter, tol
+    criterion, equivalent_sample_size, max_parents, required, forbidden, tabu, restarts, max_iter, tol, hidden
         Of the search, and of EM: see `BayesianNetwork`.
     alpha : float > 0
         Rows added to each entry of a table.
@@ -102,14 +101,15 @@ class BayesianNetworkClassifier(SearchParameters, ClassifierMixin, NetworkLearne
     structure: Any = "augmented"
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> "BayesianNetworkClassifier":
-        """Learn the network of rows X and labels y."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "BayesianNetworkClassifier":
+        """Learn the network of rows X and labels y, each counted as often as `sample_weight` says."""
         check(self)
         y = self._labels(X, y)
+        X, y, weight = counted_rows(self, X, y, sample_weight)
         known: Any = scan.rows(np.empty((len(y), 0)), y)
         self.classes_ = label_classes(self, known)
         codes = np.asarray(known.encoded(self.classes_).y, dtype=np.float64)
-        data = read_coded(self, X, (self._class_type(), codes))
+        data = read_coded(self, X, (self._class_type(), codes), weight)
         with fit_log(self, self.max_iter, X, y) as log:
             parents = self._structure(data, log)
             self._keep(self._estimate(data, parents))
@@ -179,22 +179,18 @@ class BayesianNetworkClassifier(SearchParameters, ClassifierMixin, NetworkLearne
         best = self.log_joint(X).argmax(axis=1)
         return self.classes_[best]
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, *, frame: str | None = None
+    ) -> tuple[Any, np.ndarray]:
         """Return rows drawn from the network, as in an array that was fitted (codes of a frame's states), and their
-        classes."""
-        seed = check_random_state(random_state).randint(2**31 - 1)
-        rows = self.network_.sample(n_samples, seed)
-        start = 0
-        for j, size in enumerate(self.sizes_[:-1].tolist()):
-            if size:
-                rows[:, j] = self.values_[start + rows[:, j].astype(np.intp)]
-                start += size
-        return rows[:, :-1], self.classes_[rows[:, -1].astype(np.intp)]
+        classes; with `frame` ("pandas", "polars" or "pyarrow") rows are a frame, of the states' names."""
+        rows, codes = self._drawn(n_samples, random_state, frame)
+        return rows, self.classes_[codes[:, -1].astype(np.intp)]
 
     # Certificates ---------------------------------------------------------------------------------------------------
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
-        rows: Any = scan.rows(raw(self, X), self._labels(X, y), n_jobs=self.n_jobs)
+        rows: Any = scan.rows(raw(self, X), self._labels(X, y), sample_weight, n_jobs=self.n_jobs)
         return rows.encoded(self.classes_)
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
@@ -204,8 +200,8 @@ class BayesianNetworkClassifier(SearchParameters, ClassifierMixin, NetworkLearne
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield that the counts are those of the rows, and that no change of an edge is better."""
         codes = _claims.coded_rows(self, rows)
-        yield _claims.counts(self, codes)
-        yield from _claims.structure(self, codes)
+        yield _claims.counts(self, rows, codes)
+        yield from _claims.structure(self, rows, codes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 
 from assay.bayes_net._gaussian import Fitted, GaussianFamilies
 from assay.bayes_net._reading import Coded
@@ -22,7 +23,7 @@ _GROUP = 2**16  # entries of tables that are counted side by side
 _POWERS = 2**20
 
 
-def factor_of(score: Any, n: int) -> float:
+def factor_of(score: Any, n: float) -> float:
     """Return f of a score f |B| - LL; -1 for BDeu."""
     if isinstance(score, str):
         return {"ll": 0.0, "aic": 1.0, "bic": 0.5 * np.log(n), "mdl": 0.5 * np.log(n), "bdeu": -1.0}[score]
@@ -105,7 +106,7 @@ class Families:
         shape = [int(self.sizes[one]) for one in (*parents, child)]
         if np.prod([float(size) for size in shape]) > MOST_CELLS:
             raise MemoryError(f"the table of a node with {len(parents)} parents would have more than 2^24 entries.")
-        counts = np.bincount(self._config(child, parents), minlength=int(np.prod(shape)))
+        counts = np.bincount(self._config(child, parents), self.data.weight, minlength=int(np.prod(shape)))
         return counts.reshape(shape)
 
     def _config(self, child: int, parents: Sequence[int]) -> np.ndarray:
@@ -126,6 +127,8 @@ class Families:
             return max(self.factor, 0.0) * fitted.table.size - fitted.log_likelihood
         if any(self.numbers[one] for one in parents):
             return np.inf
+        if self.data.weight is not None:
+            return self._weighted_cost(child, parents)
         found = np.full(self.d, np.inf)
         if parents:
             self._count(child, parents[:-1], [parents[-1]], found, None)
@@ -135,12 +138,30 @@ class Families:
         counts = np.bincount(self.data.codes[child], minlength=self.sizes[child])
         return float(family_score(counts, 0, 1, self.sizes[child], 1, False, self.factor, self.samples, self.powers))
 
+    def _weighted_cost(self, child: int, parents: tuple[int, ...]) -> float:
+        """Return the cost of a family with states, of rows with weights."""
+        if np.prod([float(self.sizes[one]) for one in (*parents, child)]) > MOST_CELLS:
+            return np.inf
+        counts = self.table(child, parents).reshape(-1, self.sizes[child])
+        (q, r), rows = counts.shape, counts.sum(axis=1)
+        if self.factor < 0:
+            a, b = self.samples / q, self.samples / (q * r)
+            inner = gammaln(b + counts) - gammaln(b)
+            return float((gammaln(a + rows) - gammaln(a)).sum() - inner.sum())
+        return float(xlogy(rows, rows).sum() - xlogy(counts, counts).sum() + self.factor * (r - 1) * q)
+
     def _count(
         self, child: int, parents: tuple[int, ...], others: list[int], out: np.ndarray, back: np.ndarray | None
     ) -> None:
         """Write costs of families with one of `others` added, group by group of tables that fit a cache."""
         from assay.bayes_net._count_loop import scores_with
 
+        if self.data.weight is not None:
+            for j in others:
+                out[j] = self._weighted_cost(child, tuple(sorted((*parents, j))))
+                if back is not None:
+                    back[j] = self._weighted_cost(j, (child,))
+            return
         q = float(np.prod([float(self.sizes[one]) for one in parents]))
         cells = q * self.sizes[child]
         others = [j for j in others if cells * self.sizes[j] <= MOST_CELLS]

@@ -117,9 +117,10 @@ class NetworkWithGaps:
 
     exact = True
 
-    def __init__(self, net: Network, rows: np.ndarray, alpha: float):
+    def __init__(self, net: Network, rows: np.ndarray, alpha: float, weight: np.ndarray | None = None):
         self.net, self.alpha = net, alpha
-        self.rows, self.times = np.unique(rows, axis=0, return_counts=True)
+        self.rows, which = np.unique(rows, axis=0, return_inverse=True)
+        self.times = np.bincount(which.ravel(), weight)
 
     def e_step(self, parameters: Sequence[np.ndarray]) -> Expected:
         net = self._with(parameters)

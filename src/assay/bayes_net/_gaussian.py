@@ -46,8 +46,11 @@ class GaussianFamilies:
         self.columns = np.flatnonzero(data.sizes == 0)
         self.place = {int(node): k for k, node in enumerate(self.columns)}
         X = data.numbers[self.columns]
+        self.weight = np.ones(data.n_rows) if data.weight is None else data.weight
         with np.errstate(invalid="ignore"):  # of columns that lack values nothing is asked here
-            self.center, spread = X.mean(axis=1), X.std(axis=1)
+            self.center = X.mean(axis=1) if data.weight is None else X @ self.weight / data.total
+            apart = (X - self.center[:, None]) ** 2
+            spread = np.sqrt(apart.mean(axis=1) if data.weight is None else apart @ self.weight / data.total)
             self.scale = np.where(spread > 1e-12 * np.abs(self.center), spread, 1.0)
             self.shift = (len(data.codes[0]) + 8) * _UNIT * np.abs(X).max(axis=1) / self.scale
             self.reach = np.abs(X - self.center[:, None]).max(axis=1) / self.scale
@@ -67,17 +70,19 @@ class GaussianFamilies:
         X = ((self.data.numbers[self.columns] - self.center[:, None]) / self.scale[:, None]).T
         if states:
             config = np.ravel_multi_index(tuple(self.data.codes[list(states)].astype(np.intp)), sizes)
-            counts = np.bincount(config, minlength=q)
-            parts = np.split(X[np.argsort(config, kind="stable")], np.cumsum(counts)[:-1])
+            order, ends = np.argsort(config, kind="stable"), np.cumsum(np.bincount(config, minlength=q))[:-1]
+            counts = np.bincount(config, self.data.weight, minlength=q)
+            parts = list(zip(np.split(X[order], ends), np.split(self.weight[order], ends)))
         else:
-            counts, parts = np.array([len(X)]), [X]
+            counts, parts = np.array([self.data.total]), [(X, self.weight)]
         means, covariances = np.zeros((q, m)), np.zeros((q, m, m))
         with one_blas_thread():
-            for k, part in enumerate(parts):
+            for k, (part, weight) in enumerate(parts):
                 if len(part):
-                    means[k] = part.mean(axis=0)
+                    means[k] = part.mean(axis=0) if self.data.weight is None else weight @ part / weight.sum()
                     apart = part - means[k]
-                    covariances[k] = apart.T @ apart / len(part)
+                    heavy = apart if self.data.weight is None else apart * weight[:, None]
+                    covariances[k] = apart.T @ heavy / counts[k]
         return Moments(counts, means, covariances)
 
     def fit(self, child: int, parents: Sequence[int]) -> Fitted:

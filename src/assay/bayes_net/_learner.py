@@ -7,14 +7,13 @@ Claims: the counts are those of the rows; no change of one edge lowers the score
 Method: greedy changes of one edge from tables counted once, then a walk on, with a tabu list.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 
 from assay import scan
 from assay.base import fit_log
@@ -22,9 +21,9 @@ from assay.bayes_net import _claims, _search
 from assay.bayes_net._answer import Answer
 from assay.bayes_net._base import SEARCH, NetworkLearner, SearchParameters
 from assay.bayes_net._gaps import log_known
-from assay.bayes_net._reading import Coded, read_coded
+from assay.bayes_net._reading import Coded, counted_rows, read_coded
 from assay.card import Card
-from assay.claims.claim import Claim, NotApplicable
+from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Density, Evidence
@@ -64,17 +63,10 @@ class NetworkDensity(DensityMixin, NetworkLearner):
         """Return P(query | evidence); see `Network.infer` for the methods."""
         return self.network_.infer(query, evidence, **how)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+    def sample(self, n_samples: int = 1, random_state: Any = None, *, frame: str | None = None) -> Any:
         """Return rows drawn from the network, (n_samples, columns), parents before children: values as in an array that
-        was fitted, codes of a frame's states."""
-        seed = check_random_state(random_state).randint(2**31 - 1)
-        rows = self.network_.sample(n_samples, seed)
-        start = 0
-        for j, size in enumerate(self.sizes_.tolist()):
-            if size:
-                rows[:, j] = self.values_[start + rows[:, j].astype(np.intp)]
-                start += size
-        return rows
+        was fitted, codes of a frame's states; with `frame` ("pandas", "polars", "pyarrow") a frame, of their names."""
+        return self._drawn(n_samples, random_state, frame)[0]
 
     def predict_column_proba(self, X: Any, column: Any) -> np.ndarray:
         """Return P(state | the other columns) of a column with states, (rows, states); its own entries are not read."""
@@ -101,7 +93,21 @@ class NetworkDensity(DensityMixin, NetworkLearner):
         return int(node)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
-        return scan.rows(self._raw(X), n_jobs=self.n_jobs)
+        return scan.rows(self._raw(X), None, sample_weight, n_jobs=self.n_jobs)
+
+    def certify(self, X: Any, y: Any = None, *, queries: Sequence[Any] = (), **asked: Any) -> Certificate:
+        """Return a certificate of this fitted model; see `Learner.certify`.
+
+        `queries` are evidence, states by name, or pairs (nodes, evidence): of each the certificate proves which states
+        of the nodes, or of all that are not known, are the most probable together, and the probabilities of all states.
+        """
+        self.queries = [one if isinstance(one, tuple) else (None, one) for one in queries]
+        try:
+            return super().certify(X, y, **asked)
+        finally:
+            del self.queries
+
+    queries: Sequence[tuple[Any, Any]] = ()
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the probability of each row."""
@@ -142,15 +148,19 @@ class BayesianNetwork(SearchParameters, NetworkDensity):
     tabu : int
         Changes, of edges not changed lately, that a search may make in vain before it ends; 0: the first optimum.
     restarts : int
-        Further searches, from random graphs with the same independences as the best.
+        Further searches, from random graphs with the same independences as the best; of EM with hidden columns, further
+        starts.
     max_iter : int
         Changes of edges, and steps of EM, at most.
     tol : float > 0
         EM ends once a step gains less, in nats over all rows.
     nominal : None, "all" or a list of columns
         Columns, by name or position, whose numbers are names.
+    hidden : mapping or None
+        Columns that have no value in any row, by name or position, with the number of their states or a list of these.
+        Their tables are learnt by EM from random starts, `restarts` + 1 of them; edges must be given.
     random_state, n_jobs
-        Seed of the restarts; threads (they change the time, never a bit of the result).
+        Seed of the restarts and random starts; threads (they change the time, never a bit of the result).
 
     Attributes
     ----------
@@ -190,6 +200,8 @@ class BayesianNetwork(SearchParameters, NetworkDensity):
             "network.local-optimum",
             "network.optimum",
             "network.marginals",
+            "network.explanation",
+            "network.posterior",
             "network.local-optimum-mixed",
             "network.optimum-mixed",
             "network.regressions",
@@ -204,10 +216,14 @@ class BayesianNetwork(SearchParameters, NetworkDensity):
     structure: Any = "greedy"
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> "BayesianNetwork":
-        """Learn the network of the rows X: an array, a frame, Parquet files; y is not used."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "BayesianNetwork":
+        """Learn the network of the rows X: an array, a frame, Parquet files; y is not used.
+
+        With `sample_weight` a row counts as so many.
+        """
         check(self)
-        data = read_coded(self, X)
+        X, _, weight = counted_rows(self, X, None, sample_weight)
+        data = read_coded(self, X, weight=weight)
         self._enough(data)
         with fit_log(self, self.max_iter, X, None) as log:
             parents = self._structure(data, log)

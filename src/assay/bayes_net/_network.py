@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from assay.bayes_net import _exact, _graph, _hybrid, _interventions
-from assay.bayes_net._answer import Answer, Explanation, place_of
+from assay.bayes_net import _equivalence, _exact, _graph, _hybrid, _interventions
+from assay.bayes_net._answer import Answer, Explanation, as_frame, labels, place_of
 from assay.bayes_net._hybrid import LOG_2PI
 from assay.bayes_net._junction import JunctionTree
 
@@ -125,6 +125,11 @@ class Network:
         """Tell whether the graph says that nodes are independent of others, given some: names, or lists of names."""
         return _graph.d_separated(self.parents, *(self._nodes(part) for part in (first, second, given)))
 
+    def cpdag(self) -> _equivalence.Cpdag:
+        """Return the equivalence class of the graph: which edges all graphs with the same independences have in one
+        direction, and which in both."""
+        return _equivalence.cpdag(self.names, self.parents)
+
     def markov_blanket(self, name: str) -> list[str]:
         """Return parents, children and other parents of the children: given these, nothing else tells of the node."""
         node = _position(self.names, name)
@@ -163,11 +168,18 @@ class Network:
         value = -0.5 * ((rows[:, node] - mean) / at[:, -1]) ** 2 - np.log(at[:, -1]) - 0.5 * LOG_2PI
         return np.where(np.isnan(rows[:, node]), 0.0, value)  # a number without a value is the parent of none
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
-        """Return rows drawn from the network, (n_samples, nodes): positions among the states, and numbers."""
+    def sample(self, n_samples: int = 1, random_state: Any = None, *, frame: str | None = None) -> Any:
+        """Return rows drawn from the network, (n_samples, nodes): positions among the states, and numbers.
+
+        With `frame` ("pandas", "polars" or "pyarrow") a frame of such a kind, of the states' names and numbers.
+        """
         from assay.bayes_net import _draws
 
-        return _draws.ancestral(self, int(n_samples), np.random.default_rng(random_state))
+        rows = _draws.ancestral(self, int(n_samples), np.random.default_rng(random_state))
+        if frame is None:
+            return rows
+        columns = ((one if own is None else labels(one, own)) for one, own in zip(rows.T, self.states))
+        return as_frame(self.names, columns, frame)
 
     # Questions ---------------------------------------------------------------------------------------------------
 

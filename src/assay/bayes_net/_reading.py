@@ -10,9 +10,11 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import _check_feature_names, validate_data
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_feature_names, _check_sample_weight, validate_data
 
 from assay import data
 from assay.base import read_rows, streams
@@ -25,12 +27,18 @@ _MOST_STATES = 65_534
 class Coded(NamedTuple):
     """Columns of a table: `codes` (d, n) of states (zeros where a column holds numbers; the number of states where
     there is a gap), `numbers` (d, n) or (0, n) if no column holds any, `sizes` (d,), 0 for numbers, `holes` (d,) where
-    a column lacks values."""
+    a column lacks values; `weight` (n,), None if every row counts once."""
 
     codes: np.ndarray
     numbers: np.ndarray
     sizes: np.ndarray
     holes: np.ndarray
+    weight: np.ndarray | None = None
+
+    @property
+    def total(self) -> float:
+        """How many rows the rows count for."""
+        return float(self.n_rows if self.weight is None else self.weight.sum())
 
     @property
     def n_rows(self) -> int:
@@ -43,11 +51,27 @@ class Coded(NamedTuple):
 
     def take(self, rows: np.ndarray) -> "Coded":
         """Return some of the rows, in which no column with states lacks a value."""
-        holes = self.holes & (self.sizes == 0)
-        return Coded(np.ascontiguousarray(self.codes[:, rows]), self.numbers[:, rows], self.sizes, holes)
+        holes, weight = self.holes & (self.sizes == 0), None if self.weight is None else self.weight[rows]
+        return Coded(np.ascontiguousarray(self.codes[:, rows]), self.numbers[:, rows], self.sizes, holes, weight)
 
 
-def read_coded(learner: Any, X: Any, extra: tuple[ColumnType, np.ndarray] | None = None) -> Coded:
+def counted_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | None]:
+    """Return the rows whose weight is not 0, their labels, and their weights, None if all are 1."""
+    if sample_weight is None:
+        return X, y, None
+    if streams(X, () if is_classifier(learner) else None):
+        raise refuse(learner, "sample_weight goes with rows in memory, an array or a frame.")
+    weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+    kept = np.flatnonzero(weight)
+    if len(kept) < len(weight):
+        X, y = _safe_indexing(X, kept), None if y is None else _safe_indexing(y, kept)
+    weight = weight[kept].astype(np.float64)
+    return X, y, None if (weight == 1).all() else weight
+
+
+def read_coded(
+    learner: Any, X: Any, extra: tuple[ColumnType, np.ndarray] | None = None, weight: np.ndarray | None = None
+) -> Coded:
     """Return the rows of a fit, and remember their columns in `columns_`; `extra` is one more column, of classes."""
     types, values, holes = [], [], []
     codes = np.zeros((0, 0), dtype=np.uint8)
@@ -73,7 +97,8 @@ def read_coded(learner: Any, X: Any, extra: tuple[ColumnType, np.ndarray] | None
         holes.append(bool((codes[j] == len(kind.levels)).any()))
     learner.columns_, learner.values_ = tuple(types[: learner.n_features_in_]), np.concatenate(values)
     learner.gaps_ = np.array(holes[: learner.n_features_in_], dtype=np.int64)
-    return Coded(codes, numbers, np.array([len(kind.levels) for kind in types], dtype=np.int64), np.array(holes))
+    sizes = np.array([len(kind.levels) for kind in types], dtype=np.int64)
+    return Coded(codes, numbers, sizes, np.array(holes), weight)
 
 
 def raw(learner: Any, X: Any) -> np.ndarray:
@@ -112,24 +137,52 @@ def _fresh(learner: Any, X: Any) -> Iterator[tuple[ColumnType, np.ndarray, np.nd
         _check_feature_names(learner, X, reset=True)
         names = [str(name) for name in X.columns]
         learner.n_features_in_ = len(names)
-        chosen = _nominal(learner, names)
+        chosen, hidden = _nominal(learner, names), _hidden(learner, names)
         for j, name in enumerate(X.columns):
+            if j in hidden:
+                yield _never_seen(learner, names[j], hidden[j], np.asarray(nw.from_native(X)[names[j]].is_null()))
+                continue
             column = data.read(X[[name]], nominal=[names[j]] if j in chosen else (), exact=True).column(names[j])
             kind = column.type if column.type.kind == "numeric" else replace(column.type, kind="nominal")
             yield kind, column.data, np.arange(float(len(kind.levels)))
         return
     X = _array(learner, X, reset=True)
     names = [str(name) for name in getattr(learner, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])]
-    chosen = _nominal(learner, names)
+    chosen, hidden = _nominal(learner, names), _hidden(learner, names)
     for j, name in enumerate(names):
-        if j not in chosen:
+        if j in hidden:
+            yield _never_seen(learner, name, hidden[j], np.isnan(X[:, j].astype(np.float64)))
+        elif j not in chosen:
             yield ColumnType(name, "numeric"), X[:, j].astype(np.float64), np.empty(0)
-            continue
-        known, at = _states(X[:, j])
-        if not np.isfinite(known).all():
-            raise refuse(learner, f"Input X contains infinity in the column {name!r}.")
-        levels = tuple(repr(int(v)) if v % 1 == 0 else repr(v) for v in known.tolist())
-        yield ColumnType(name, "nominal", levels), at, known
+        else:
+            known, at = _states(X[:, j])
+            if not np.isfinite(known).all():
+                raise refuse(learner, f"Input X contains infinity in the column {name!r}.")
+            yield ColumnType(name, "nominal", tuple(map(text_of, known.tolist()))), at, known
+
+
+def text_of(value: float) -> str:
+    """Return how a state that is a number is called."""
+    return repr(int(value)) if value % 1 == 0 else repr(value)
+
+
+def _hidden(learner: Any, names: list[str]) -> dict[int, tuple[str, ...]]:
+    """Return the states of the columns that the parameter `hidden` names, by position."""
+    found = {}
+    for one, states in (getattr(learner, "hidden", None) or {}).items():
+        levels = tuple(map(str, range(states) if isinstance(states, (int, np.integer)) else states))
+        if len(set(levels)) < max(2, len(levels)):
+            raise refuse(learner, f"hidden: {one!r} must have at least 2 states, all different; got {states!r}.")
+        found[_place(learner, "hidden", one, names)] = levels
+    return found
+
+
+def _never_seen(
+    learner: Any, name: str, levels: tuple[str, ...], missing: np.ndarray
+) -> tuple[ColumnType, np.ndarray, np.ndarray]:
+    if not missing.all():
+        raise refuse(learner, f"hidden: the column {name!r} has values; name columns that have none.")
+    return ColumnType(name, "nominal", levels), np.full(len(missing), len(levels)), np.arange(float(len(levels)))
 
 
 def _states(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -160,15 +213,16 @@ def _nominal(learner: Any, names: list[str]) -> set[int]:
         if given != "all":
             raise refuse(learner, f"nominal must be None, 'all', or a list of columns; got {given!r}.")
         return set(range(len(names)))
-    found = set()
-    for one in np.asarray(given, dtype=object).ravel().tolist():
-        if isinstance(one, str) and one in names:
-            found.add(names.index(one))
-        elif isinstance(one, (int, np.integer)) and not isinstance(one, bool) and 0 <= one < len(names):
-            found.add(int(one))
-        else:
-            raise refuse(learner, f"nominal names a column that is not there: {one!r}; there are {len(names)}.")
-    return found
+    return {_place(learner, "nominal", one, names) for one in np.asarray(given, dtype=object).ravel().tolist()}
+
+
+def _place(learner: Any, parameter: str, one: Any, names: list[str]) -> int:
+    """Return the position of a column that is given by its name or position."""
+    if isinstance(one, str) and one in names:
+        return names.index(one)
+    if isinstance(one, (int, np.integer)) and not isinstance(one, bool) and 0 <= one < len(names):
+        return int(one)
+    raise refuse(learner, f"{parameter} names a column that is not there: {one!r}; there are {len(names)}.")
 
 
 def _check_states(learner: Any, kind: ColumnType) -> None:

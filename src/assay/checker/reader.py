@@ -75,13 +75,16 @@ def target_of(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows have a target that can be read, and the targets of these rows: numbers, or labels as text.
 
-    A number is the label of a class in the way in which the classes are written: 1, or 1.0 beside 0.5.
+    A number is the label of a class in the way in which the classes are written: 1, or 1.0 beside 0.5. Any other text
+    that is no gap is a class that the model does not know.
     """
     if record["kind"] == "numeric":
         values = _numbers(record, cells)
         there = ~np.isnan(values)
         if classes is None:
             return there, values[there]
+        if cells.dtype == object:
+            there = np.array([cell is not None and not is_gap(cell) for cell in cells.tolist()], dtype=bool)
         label = {float(name): name for name in classes}
         return there, np.array([label.get(one, str(one)) for one in values[there].tolist()], dtype=object)
     there = np.array([cell is not None for cell in cells], dtype=bool)

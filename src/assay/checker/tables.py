@@ -65,6 +65,7 @@ def verify_table(
         rows = {name: np.asarray(column)[there] for name, column in cells.items()}
         own = _own_rows(certificate, rows, len(y))
         rows, y = {name: column[own] for name, column in rows.items()}, y[own]
+        _check_groups(certificate, rows, len(y))
         raw = np.hstack([raw_rows(one.records, rows) for one in _tables(table)])
         report = verify(certificate, model, raw, y, columns=rows, limit=limit)
         if any(one.claim == "data.identity" and one.status == "REJECTED" for one in report.verdicts):
@@ -160,6 +161,18 @@ def _check_newest(certificate: Certificate, cells: Cells, rows: int) -> None:
     newest[held[(held >= 0) & (held < rows)]] = True
     if np.isnan(times).any() or newest.all() or not newest.any() or not times[newest].min() > times[~newest].max():
         raise Rejected(f"the hold-out rows are not the newest by the column {name[:40]!r}")
+
+
+def _check_groups(certificate: Certificate, cells: Cells, rows: int) -> None:
+    """Reject hold-out groups that are no new ones: of which training rows have some."""
+    if certificate.split is None or not certificate.named_columns:
+        return
+    unit, held = _units(certificate, cells, rows), np.zeros(rows, dtype=bool)
+    held[array(certificate.split["holdout"], "split of holdout", (None,), integer=True)] = True
+    if np.intersect1d(unit[held], unit[~held]).size:
+        raise Rejected(
+            "the hold-out rows are of groups that training rows have, so that they say nothing of new groups"
+        )
 
 
 def _units(certificate: Certificate, cells: Cells, rows: int) -> np.ndarray:

@@ -23,7 +23,8 @@ app = typer.Typer(
 Source = Annotated[
     str,
     typer.Argument(
-        help="A CSV or Parquet file, - for standard input, or a bundled table such as credit.", show_default=False
+        help="A file (CSV, Parquet, JSON, Excel; .gz, .zip), - for standard input, or a bundled table such as credit.",
+        show_default=False,
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A file written by assay learn.", show_default=False)]
@@ -246,7 +247,7 @@ def methods(
 def studio(
     source: Annotated[
         str,
-        typer.Argument(help="A CSV or Parquet file, or a bundled table, to begin with.", show_default=False),
+        typer.Argument(help="A file, or a bundled table, to begin with.", show_default=False),
     ] = "",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
@@ -261,6 +262,27 @@ def studio(
         except ModuleNotFoundError as error:
             raise ImportError(f"the studio needs {error.name}: pip install 'assay[studio]'.") from None
         server.serve(source, host, port, browser)
+
+
+@app.command()
+def serve(
+    model: ModelFile,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,
+    host: Annotated[
+        str, typer.Option(help="Another address than this machine's own; needs a token in ASSAY_SERVE_TOKEN.")
+    ] = "127.0.0.1",
+    alarm: Annotated[float, typer.Option(help="Chance of saying that a bound is broken that is kept.")] = 0.01,
+    state: Annotated[Path | None, _option("A file that keeps what outcomes have shown, for the next start.")] = None,
+) -> None:
+    """Answer requests for predictions over HTTP, and watch whether what comes true keeps the certified bound."""
+    with _messages():
+        from assay.cli.predicting import open_model
+
+        try:
+            from assay.serve import server
+        except ModuleNotFoundError as error:
+            raise ImportError(f"serving needs {error.name}: pip install 'assay[serve]'.") from None
+        server.serve(*open_model(model), host, port, alarm, state)
 
 
 @app.command()

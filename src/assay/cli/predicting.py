@@ -110,6 +110,9 @@ def _predictions(model: TableModel, source: str, asked: Asked, delta: float) -> 
     for part in data.raw_chunks(rows, ROWS_AT_ONCE, [column.name for column in model.columns]):
         if not part.n_rows:
             continue
+        if part.note and part.note not in told:
+            told.add(part.note)
+            _tell(part.note)
         fitting = model.read(part)
         for name, values in fitting.unknown.items():
             if name not in told:

@@ -143,8 +143,7 @@ def _as_told(name: str, values: pa.ChunkedArray, wish: Wish) -> Column:
     levels, categories = wish.levels.get(name), types.is_dictionary(values.type)
     kind = "nominal" if levels is None else "ordered"
     if categories and values.type.ordered and levels is None and values.num_chunks:
-        whole = values.unify_dictionaries().chunk(0).dictionary
-        levels, kind = whole.cast(pa.string()).to_pylist(), "ordered"
+        levels, kind = _occurring(values), "ordered"
     values = decoded(values)
     if values.null_count == len(values):
         raise ValueError(f"column {name!r} has no value in any row; leave it out.")
@@ -160,6 +159,13 @@ def _as_told(name: str, values: pa.ChunkedArray, wish: Wish) -> Column:
     if is_text and not said and not categories and not wish.exact:
         return _from_text(name, values, wish.knows_numbers)
     return _coded(name, _text(values), levels, kind)
+
+
+def _occurring(values: pa.ChunkedArray) -> list[str]:
+    """Return the categories that these rows have, in their order: whoever made the type may have seen other rows."""
+    whole = values.unify_dictionaries().chunk(0).dictionary
+    there = set(pc.unique(as_text(values)).to_pylist())
+    return [level for level in whole.cast(pa.string()).to_pylist() if level in there]
 
 
 def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -155,6 +155,11 @@ def infinite_row(values: pa.ChunkedArray) -> int | None:
     return int(np.argmax(said.to_numpy())) if plain else None
 
 
+def spelled_gaps(texts: Sequence[str | None]) -> np.ndarray:
+    """Return which cells hold no number because they say that there is none."""
+    return np.array([text is None or text.strip().lower() in GAPS for text in texts], dtype=bool)
+
+
 def _tidy(texts: Any) -> Any:
     return pc.utf8_lower(pc.utf8_trim_whitespace(texts))
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from assay.data.columns import Schema
+from assay.data import number_formats
+from assay.data.columns import ColumnType, Schema
 from assay.data.kinds import Wish, as_doubles, as_text, decoded, is_number, typed
 from assay.data.table import Table, listed
 
@@ -23,8 +24,8 @@ from assay.data.table import Table, listed
 class RawTable:
     """Cells by column and row: text, or numbers, dates and categories where the source has such types."""
 
-    def __init__(self, arrow: pa.Table, wish: Wish) -> None:
-        self.arrow, self.wish = arrow, wish
+    def __init__(self, arrow: pa.Table, wish: Wish, note: str = "") -> None:
+        self.arrow, self.wish, self.note = arrow, wish, note  # what is to be said about the reading
 
     @property
     def n_rows(self) -> int:
@@ -46,7 +47,7 @@ class RawTable:
         """Return the rows that a mask or a list of row numbers selects."""
         chosen = np.asarray(rows)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        return RawTable(self.arrow.take(pa.array(chosen, pa.int64())), self.wish)
+        return RawTable(self.arrow.take(pa.array(chosen, pa.int64())), self.wish, self.note)
 
     def select(self, names: Sequence[str]) -> "RawTable":
         """Return these columns."""
@@ -57,7 +58,7 @@ class RawTable:
                 f"the table lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)}; it has "
                 f"{listed(self.names)}."
             )
-        return RawTable(self.arrow.select(list(names)), self.wish.about(set(names)))
+        return RawTable(self.arrow.select(list(names)), self.wish.about(set(names)), self.note)
 
     def without(self, *names: str) -> "RawTable":
         """Return the other columns."""
@@ -69,10 +70,21 @@ class RawTable:
         self.require(name)
         return pc.invert(pc.is_null(self.arrow.column(name), nan_is_null=True)).to_numpy()
 
+    def told(self, column: ColumnType) -> np.ndarray:
+        """Return (rows,) bool: which cells of a column say anything, be it readable as the column's type or not."""
+        there = self.present(column.name)
+        if column.kind == "numeric" and not is_number(decoded(self.arrow.column(column.name)).type):
+            there &= ~number_formats.spelled_gaps(self.text(column.name).tolist())
+        return there
+
     def text(self, name: str) -> np.ndarray:
         """Return (rows,) object: the cells of a column as text, None for those that are not there."""
         self.require(name)
         return np.array(as_text(self.arrow.column(name)).to_pylist(), dtype=object)
+
+    def as_names(self, name: str) -> "RawTable":
+        """Return the table with a column whose cells are names, whatever they look like."""
+        return RawTable(self.arrow, self.wish._replace(nominal={*self.wish.nominal, name}))
 
     def typed(self) -> Table:
         """Return the columns with the kinds, formats and levels that these rows give; those that say nothing are left

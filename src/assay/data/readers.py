@@ -4,11 +4,10 @@ import codecs
 import csv
 import io
 import re
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,16 +22,16 @@ from pyarrow import types
 from assay.data.columns import Schema
 from assay.data.kinds import Wish, check_names
 from assay.data.number_formats import GAP_SPELLINGS
+from assay.data.places import Content, Place, form_of, is_file, opened, opened_text, place_of, said_encoding
 from assay.data.quotes import Checked
 from assay.data.raw import RawTable
+from assay.data.records import read_excel, read_json
 from assay.data.table import Table, listed
 
 MISSING_WORDS = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
 """What counts as a missing name in a CSV file; `number_formats.GAPS` are what counts as a missing number."""
 WIDE = 2000
 """In files of more columns the rarer spellings of a gap are left to `data.number_formats`: Arrow sorts them."""
-STDIN = "-"
-"""The source that is the standard input, a CSV file."""
 
 
 def read(
@@ -44,7 +43,9 @@ def read(
     schema: Schema | None = None,
     exact: bool = False,
 ) -> Table:
-    """Return the table in a CSV or Parquet file ("-" is stdin), an Arrow table, a pandas or polars frame, a dict.
+    """Return the table in a file ("-" is stdin), an Arrow table, a pandas or polars frame, a dict of columns.
+
+    Files are CSV unless their names say Parquet, Excel (.xlsx), JSON or JSON lines (.jsonl); .gz and .zip are unpacked.
 
     Text, booleans and categories are nominal, numbers numeric, ordered categories (pandas) and enumerations (polars)
     ordered. Text that holds numbers (12.3 %, 1,234, $5, 1.234,5), dates or prose is read as such; `Table.summary`
@@ -93,23 +94,25 @@ def raw_table(
     levels = dict(ordered or {})
     forms = {}
     if isinstance(source, Table):
-        levels = {one.name: one.levels for one in source.schema if one.kind == "ordered"} | levels
         forms = {one.name: one.written for one in source.schema if one.written}
     as_text = {*nominal, *levels} if exact else None
     table = arrow_table(source, as_text, only, set(drop))
-    wish = Wish(set(nominal), levels, forms, exact=exact, knows_numbers=not _is_csv(source))
+    is_csv = is_file(source) and form_of(source) == "csv"
+    wish = Wish(set(nominal), levels, forms, exact=exact, knows_numbers=not is_csv)
     wish = wish.about(table.column_names) if only is not None or isinstance(source, Table) else wish
     check_names(table.column_names, wish)
-    return RawTable(table, wish)
+    return RawTable(table, wish, said_encoding(place_of(source)) if is_csv else "")
 
 
 def names(source: Any) -> list[str]:
     """Return the names of a source's columns."""
-    if not isinstance(source, (str, PathLike)):
+    if not is_file(source):
         return _in_memory(source).column_names
-    place = _file(source)
-    if _is_csv(source):
+    place, form = place_of(source), form_of(source)
+    if form == "csv":
         return _header(place).names
+    if form != "parquet":
+        return _whole(place, form).column_names
     with _parquet(place) as file:
         return list(file.schema_arrow.names)
 
@@ -122,13 +125,15 @@ def chunks(source: Any, size: int, schema: Schema) -> Iterator[Table]:
 
 def raw_chunks(source: Any, size: int, names: list[str]) -> Iterator[RawTable]:
     """Yield the cells of columns of a source in tables of at most `size` rows; files are streamed."""
-    if not isinstance(source, (str, PathLike)):
+    if not is_file(source) or form_of(source) not in ("csv", "parquet"):
         table = raw_table(source, only=names)
         for start in range(0, table.n_rows, size):
             yield table.take(np.arange(start, min(start + size, table.n_rows)))
         return
+    is_csv = form_of(source) == "csv"
+    note = said_encoding(place_of(source)) if is_csv else ""
     for part in arrow_stream(source, names, size):
-        yield RawTable(part, Wish(knows_numbers=not _is_csv(source)))
+        yield RawTable(part, Wish(knows_numbers=not is_csv), note)
 
 
 def arrow_table(
@@ -137,16 +142,25 @@ def arrow_table(
     """Return the source as an Arrow table; `as_text` columns of a CSV (None: all) keep their spelling."""
     if drop:
         only = _without(names(source), drop)
-    if isinstance(source, (str, PathLike)):
-        place = _file(source)
-        if not _is_csv(source):
-            with _parquet(place) as file:
-                _require(file.schema_arrow.names, only, place)
-                return file.read(columns=only)
+    if not is_file(source):
+        return _only(_in_memory(source), only, "the table")
+    place, form = place_of(source), form_of(source)
+    if form == "parquet":
+        with _parquet(place) as file:
+            _require(file.schema_arrow.names, only, place)
+            return file.read(columns=only)
+    if form == "csv":
         return _csv(place, as_text, only)
-    table = _in_memory(source)
-    _require(table.column_names, only, "the table")
+    return _only(_whole(place, form), only, place)
+
+
+def _only(table: pa.Table, only: list[str] | None, where: object) -> pa.Table:
+    _require(table.column_names, only, where)
     return table if only is None else table.select(only)
+
+
+def _whole(place: Place, form: str) -> pa.Table:
+    return read_excel(place) if form == "excel" else read_json(place, form == "json lines")
 
 
 def _without(there: list[str], drop: Collection[str]) -> list[str]:
@@ -158,10 +172,10 @@ def _without(there: list[str], drop: Collection[str]) -> list[str]:
     return [name for name in there if name not in drop]
 
 
-def arrow_stream(source: str | PathLike, only: list[str], size: int) -> Iterator[pa.Table]:
+def arrow_stream(source: str | PathLike | Content, only: list[str], size: int) -> Iterator[pa.Table]:
     """Yield the file in Arrow tables of at most `size` rows; cells of a CSV file are text."""
-    place = _file(source)
-    if not _is_csv(source):
+    place = place_of(source)
+    if form_of(source) == "parquet":
         with _parquet(place) as file:
             _require(file.schema_arrow.names, only, place)
             for batch in file.iter_batches(size, columns=only):
@@ -205,7 +219,7 @@ def _named(names: Sequence[str]) -> list[str]:
     return [name if name.strip() else f"column {i + 1} (unnamed)" for i, name in enumerate(names)]
 
 
-def _csv(place: "Place", as_text: Collection[str] | None, only: list[str] | None) -> pa.Table:
+def _csv(place: Place, as_text: Collection[str] | None, only: list[str] | None) -> pa.Table:
     options = _csv_options(place, as_text, only)
     try:
         return _with_gaps(pyarrow.csv.read_csv(_checked(place, options), **options))
@@ -233,7 +247,7 @@ def _with_gaps(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
-def _csv_options(place: "Place", as_text: Collection[str] | None, only: list[str] | None) -> dict[str, Any]:
+def _csv_options(place: Place, as_text: Collection[str] | None, only: list[str] | None) -> dict[str, Any]:
     delimiter, names, size, odd, skipped = _header(place)
     _require(names, only, place)
     read = pyarrow.csv.ReadOptions(block_size=max(2**20, 8 * size), skip_rows=skipped)  # a line must fit in a block
@@ -265,7 +279,7 @@ class Header(NamedTuple):
     """Lines before it."""
 
 
-def _header(place: "Place") -> Header:
+def _header(place: Place) -> Header:
     """Return the delimiter that the first record has most of (comma, semicolon, tab), and the column names.
 
     Delimiters and line ends between quotes belong to a name. A first line `sep=;`, which Excel writes and reads, tells
@@ -299,10 +313,10 @@ def _record(marks: bytes) -> re.Pattern[bytes]:
     return re.compile(field + rb"(?:[" + marks + rb"]" + field + rb")*+[\r\n]")
 
 
-def _first_record(place: "Place") -> tuple[str, bytes]:
+def _first_record(place: Place) -> tuple[str, bytes]:
     """Return the delimiter, if a line tells it, and what follows up to the first line end not between quotes."""
     content, told, pattern = b"", "", _record(rb",;\t")
-    with _opened(place) as stream:
+    with opened_text(place) as stream:
         while len(content) < _LONGEST_HEADER:
             more = stream.read(max(2**20, len(content)))
             content = (content + more).removeprefix(codecs.BOM_UTF8)
@@ -320,10 +334,10 @@ def _first_record(place: "Place") -> tuple[str, bytes]:
     return told, content
 
 
-def _checked(place: "Place", options: dict[str, Any]) -> Checked:
+def _checked(place: Place, options: dict[str, Any]) -> Checked:
     """Return the bytes of a CSV file, looked at on their way."""
     delimiter, names, *_ = _header(place)
-    return Checked(_opened(place), place, delimiter, len(names), options["read_options"].block_size)
+    return Checked(opened_text(place), place, delimiter, len(names), options["read_options"].block_size)
 
 
 def _require(names: list[str], only: list[str] | None, where: Any) -> None:
@@ -338,47 +352,10 @@ def _require(names: list[str], only: list[str] | None, where: Any) -> None:
         raise ValueError(f"{where} has more than one column called {twice[0]!r}; rename one.")
 
 
-class Stdin:
-    """What came through the standard input, which can be read once only."""
-
-    content: bytes | None = None
-
-    def __str__(self) -> str:
-        return "the standard input"
-
-    def opened(self) -> pa.NativeFile:
-        if Stdin.content is None:
-            Stdin.content = sys.stdin.buffer.read()
-        return pa.BufferReader(Stdin.content)
-
-
-Place = Path | Stdin
-
-
-def _opened(place: Place) -> pa.NativeFile:
-    return place.opened() if isinstance(place, Stdin) else pa.input_stream(place)
-
-
-def _file(source: str | PathLike) -> Place:
-    if fspath(source) == STDIN:
-        return Stdin()
-    path = Path(fspath(source))
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; give a CSV or Parquet file.")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}.")
-    return path
-
-
-def _is_csv(source: Any) -> bool:
-    """Tell whether a source is a file, and no Parquet file."""
-    return isinstance(source, (str, PathLike)) and Path(source).suffix.lower() not in (".parquet", ".pq")
-
-
 @contextmanager
 def _parquet(path: Place) -> Iterator[pyarrow.parquet.ParquetFile]:
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
+        with pyarrow.parquet.ParquetFile(path if isinstance(path, Path) else opened(path)) as file:
             yield file
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as Parquet ({error}).") from None

@@ -6,7 +6,7 @@ of a certificate), by betting; without such a limit, of whether the first is fur
 are in an order that follows from the rows themselves, so that it does not matter how the table is sorted.
 
 Half of delta is for the sign test and half for the limits. Rows on which a model was chosen among k are paid for:
-delta is divided by k.
+delta is divided by k, and by what a further look at them costs (`guarantees.ledger.price_of_look`).
 """
 
 import math
@@ -18,6 +18,7 @@ import numpy as np
 from assay.data import RawTable, raw_table
 from assay.data.digests import order
 from assay.guarantees.fingerprint import data_reference
+from assay.guarantees.ledger import price_of_look
 from assay.theory.paired import mean_limits, sign_test
 
 
@@ -141,8 +142,9 @@ def _rows(first: Any, second: Any, source: Any) -> tuple[RawTable, np.ndarray, i
                 "on new rows of which each is a draw by itself."
             )
         unseen = np.intersect1d(unseen, held)
-        cost = _compared(saved)
-        compared *= cost
+        look = price_of_look((saved.certificate.looks or {"count": 0})["count"])
+        cost = _compared(saved, look)
+        compared *= cost * look
         said.append(
             f"This is the table of the {which} model's certificate: its {len(held)} hold-out rows are used"
             + (f", and that it was chosen on them among {cost} is paid for." if cost > 1 else ".")
@@ -155,10 +157,10 @@ def _rows(first: Any, second: Any, source: Any) -> tuple[RawTable, np.ndarray, i
     return table, unseen, compared, said
 
 
-def _compared(saved: Any) -> int:
-    """Return among how many models one was chosen on its hold-out rows."""
+def _compared(saved: Any, look: int) -> int:
+    """Return among how many models one was chosen on its hold-out rows; what it remembers also pays for the look."""
     others = sum(code in ("P01/1", "P05/1", "P66/1") for code, _ in saved.certificate.unreported)
-    return max(1 + others, 1 if saved.model.memory is None else saved.model.memory.compared)
+    return max(1 + others, 1 if saved.model.memory is None else saved.model.memory.compared // look)
 
 
 def _held(saved: Any, table: RawTable) -> np.ndarray | None:

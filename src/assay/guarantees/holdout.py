@@ -288,8 +288,10 @@ def _both_paired(
         found = claim(template, value, counts, "holdout", delta, direction=direction, witness=witness)
         return replace(found, data=data)
 
-    def difference(delta: str) -> Claim:
-        most = min(1.0, 2 * concentration.betting_upper(moved, float(delta)) - 1 + 4 * OUTWARD)
+    def difference(delta: str) -> Claim | NotApplicable:
+        most = 2 * concentration.betting_upper(moved, float(delta)) - 1 + 4 * OUTWARD
+        if most >= 1:
+            return Vacuous(templates[0], f"{holdout.n_rows} hold-out rows are too few for any statement.", delta)
         return made(templates[0], abs(most), "lower" if most < 0 else "upper", delta)
 
     def better(delta: str) -> Claim | NotApplicable:

@@ -24,6 +24,16 @@ DOWN = Context(prec=12, rounding=ROUND_DOWN)
 Statement = Callable[[str], Claim | NotApplicable]
 
 
+def price_of_look(k: int) -> int:
+    """Return by what delta is divided at the k-th look at the same rows; the looks after the first have half of it
+    together.
+
+    >>> [price_of_look(k) for k in (0, 1, 2, 3)]
+    [1, 1, 6, 12]
+    """
+    return 1 if k <= 1 else k * (k + 1)
+
+
 @dataclass(frozen=True)
 class Vacuous(NotApplicable):
     """A bound that was computed at `delta` and says nothing."""

@@ -45,11 +45,12 @@ from assay.svm._claims import (
     why_not_fixed,
 )
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
+from assay.svm._objective import LogisticKernelObjective
 
 _HALVINGS = 40
 
 
-class KernelLogisticRegression(ExpansionClassifier):
+class KernelLogisticRegression(LogisticKernelObjective, ExpansionClassifier):
     """Logistic regression in the space of a kernel, with a squared-norm penalty.
 
     Parameters

@@ -39,12 +39,13 @@ from assay.svm._claims import (
     why_no_gap,
 )
 from assay.svm._expansions import whole_gram
+from assay.svm._objective import SquaredKernelObjective
 
 _MOST_LEFT_OUT = 1000  # rows
 
 
 @dataclass(eq=False, repr=False)
-class KernelRidge(RegressorMixin, MoreKernels):
+class KernelRidge(SquaredKernelObjective, RegressorMixin, MoreKernels):
     """Least squares in a kernel's space with a penalty on the norm.
 
     Parameters

@@ -5,12 +5,10 @@ loops here turn them into kernel values in place.
 """
 
 import math
-from typing import Any
 
 import numpy as np
-from numba.extending import intrinsic
 
-from assay.jit import compiled, reinterpret
+from assay.jit import bit_count, compiled, reinterpret
 
 _LOG2E = np.float32(1.4426950408889634)
 _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
@@ -75,18 +73,6 @@ def gaussian_double(tile: np.ndarray, left: np.ndarray, right: np.ndarray) -> No
             row[j] = reinterpret(reinterpret(p) + (reinterpret(t) << 52))
 
 
-def _count_bits(typing_context, word):
-    """Number of set bits of a 64-bit word, as one processor instruction."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return word(word), generate
-
-
-_bit_count: Any = intrinsic(_count_bits)
-
-
 @compiled
 def hamming_lookup(left: np.ndarray, right: np.ndarray, table: np.ndarray, out: np.ndarray) -> None:
     """Set out[i, j] = table[number of bits in which left[i] and right[:, j] differ].
@@ -102,14 +88,14 @@ def hamming_lookup(left: np.ndarray, right: np.ndarray, table: np.ndarray, out: 
             a, b, first, second = left[i, w], left[i, w + 1], right[w], right[w + 1]
             for j in range(n):
                 before = count[j] if w else np.uint64(0)
-                count[j] = before + _bit_count(a ^ first[j]) + _bit_count(b ^ second[j])
+                count[j] = before + bit_count(a ^ first[j]) + bit_count(b ^ second[j])
         a, b, first, second = left[i, words - 2], left[i, words - 1], right[words - 2], right[words - 1]
         if words == 2:
             for j in range(n):
-                row[j] = table[_bit_count(a ^ first[j]) + _bit_count(b ^ second[j])]
+                row[j] = table[bit_count(a ^ first[j]) + bit_count(b ^ second[j])]
         else:
             for j in range(n):
-                row[j] = table[count[j] + _bit_count(a ^ first[j]) + _bit_count(b ^ second[j])]
+                row[j] = table[count[j] + bit_count(a ^ first[j]) + bit_count(b ^ second[j])]
 
 
 @compiled

@@ -68,10 +68,10 @@ class Final:
 
     def __init__(
         self, problem: Problem, search: Search, pool: Pool, budget: Budget, tell: Callable[[Event], None],
-        delta: Decimal, clip: float | None,
+        delta: Decimal, clip: float | None, look: int,
     ) -> None:  # fmt: skip
         self.problem, self.search, self.pool, self.budget, self.tell = problem, search, pool, budget, tell
-        self.delta, self.clip = delta, clip
+        self.delta, self.clip, self.look = delta, clip, look
         self.results: dict[int, dict[str, Any]] = {}
         self.tried: list[Candidate] = []  # by rank
 
@@ -135,8 +135,10 @@ class Final:
             others = Others(self.delta, entries)
             assert one.recipe is not None
             whole, task = self.problem.whole(), self.problem.task
-            drawn = (self.problem.seed, None) if self.problem.time is None else (None, self.problem.newest_by)
-            work.append(Certify(one.recipe, whole, encoding, parts[place], others, asked, task, *drawn))
+            seed, newest = (self.problem.seed, None) if self.problem.time is None else (None, self.problem.newest_by)
+            work.append(
+                Certify(one.recipe, whole, encoding, parts[place], others, asked, task, seed, newest, self.look)
+            )
 
         def done(place: int, answer: Answer) -> None:
             self._take(chosen[place], answer)

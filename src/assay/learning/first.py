@@ -44,7 +44,7 @@ def begin(
     try:  # everything is typed by the rows that are fitted: the others have no say in the model
         rows = problem.raw.take(fit).without(target.name, *problem.apart)
         encoding = Encoding.fit(informative_columns(rows.typed()), checked_input(kind))
-        target = training_target(problem.raw, fit, target.name).type
+        target = training_target(problem.raw, fit, target.name, problem.task).type
     except ValueError:  # these rows have nothing to learn from; all training rows may
         return
     if (target.kind, target.written) != (problem.target.kind, problem.target.written):

@@ -59,11 +59,12 @@ class Folds:
 
     def __init__(
         self, problem: Problem, folds: int, metric: Metric, pool: Pool, budget: Budget, tell: Callable[[Event], None],
-        search: Callable[[Problem, Metric, Budget], Search],
+        search: Callable[[Problem, Metric, Budget], Search], opening: Callable[[], Any],
     ) -> None:  # fmt: skip
         self.problem, self.metric, self.pool, self.budget, self.tell, self.search = (
             problem, metric, pool, budget, tell, search,
         )  # fmt: skip
+        self.opening = opening  # called before a model is evaluated on its fold
         self.fold = fold_of_rows(len(problem.y), folds, problem.seed)
         self.models: list[FoldModel] = []
         self.candidates: list[Candidate] = []
@@ -145,6 +146,7 @@ class Folds:
             reasons = "; ".join(f"{one.name}: {one.note}" for one in found.all) or "nothing was fitted in time"
             raise ValueError(f"no learner could be fitted without fold {k + 1} ({reasons}).")
         one.status, one.name = "finalist", f"Fold {k + 1}: {one.name}"
+        self.opening()
         told = made[0].learner.predict(made[0].encode(part.raw.take(part.held), lenient=True)[0])
         one.holdout_error = part.mean_error(part.held_targets(), told)
         self.tell(Finished(one))

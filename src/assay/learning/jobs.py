@@ -139,6 +139,7 @@ class Certify:
     task: str
     drawn_with: int | None = None
     newest_by: ColumnType | None = None
+    look: int = 1
     small = False
 
     def run(self) -> dict[str, Any]:
@@ -151,7 +152,7 @@ class Certify:
         model = TableModel(target, self.encoding, learner)
         certificate = model.certify(
             raw, held, delta=self.delta, asked=self.asked, others=self.others, seed=self.drawn_with,
-            time=self.newest_by,
+            time=self.newest_by, look=self.look,
         )  # fmt: skip
         return {
             "model": model, "certificate": certificate, "seconds": seconds,

@@ -38,7 +38,7 @@ import numpy as np
 
 from assay.data import RawTable, digests
 from assay.guarantees import draws
-from assay.guarantees.ledger import DOWN
+from assay.guarantees.ledger import DOWN, price_of_look
 from assay.learning.problem import groups_of
 from assay.learning.split import hold_out
 
@@ -87,7 +87,7 @@ def share(delta: Decimal, k: int) -> Decimal:
     >>> [str(share(Decimal("0.06"), k)) for k in (1, 2, 3)]
     ['0.06', '0.01', '0.005']
     """
-    return delta if k <= 1 else DOWN.divide(delta, Decimal(k * (k + 1)))
+    return delta if k <= 1 else DOWN.divide(delta, Decimal(price_of_look(k)))
 
 
 def ledger() -> Path | None:
@@ -119,18 +119,27 @@ def record(table: RawTable, target: str, held: Any, delta: Decimal, reserve: Res
     try:
         with closing(_opened(path)) as base, base:
             base.execute("BEGIN IMMEDIATE")
-            known = _known(base, table if reserve is None else reserve.whole, target)
-            earlier = _earlier(base, known, table.take(held), target)
-            if reserve is not None:
-                own = {part for key, part, _ in earlier if key == reserve.key}
-                if reserve.part in own:
-                    raise ValueError(f"part {reserve.part} of the reserve was opened by another study; run it again.")
-                earlier = [one for one in earlier if one[0] != reserve.key]
+            known, earlier = _found(base, table, target, held, reserve)
+            if reserve is not None and (reserve.key, reserve.part) in [one[:2] for one in earlier]:
+                raise ValueError(f"part {reserve.part} of the reserve was opened by another study; run it again.")
+            earlier = _others(earlier, reserve)
             count, spent = len(earlier) + 1, sum((Decimal(one[2]) for one in earlier), Decimal(0))
             _write(base, known, table, target, share(delta, count), reserve)
     except _errors() as error:
         return Looks(0, note=_unreadable(path, error))
     return Looks(count, spent, _sentence(count, spent, share(delta, count), reserve))
+
+
+def number(table: RawTable, target: str, held: Any, reserve: Reserve | None = None) -> int:
+    """Return the number that `record` would give the next look at these rows; 0 if it is not known."""
+    path = ledger()
+    if path is None:
+        return 0
+    try:
+        with closing(_opened(path)) as base, base:
+            return len(_others(_found(base, table, target, held, reserve)[1], reserve)) + 1
+    except _errors():
+        return 0
 
 
 def reserved(
@@ -221,6 +230,17 @@ def _opened(path: Path) -> Any:
     base.execute("CREATE INDEX IF NOT EXISTS by_mark ON marks (mark)")
     base.execute("CREATE INDEX IF NOT EXISTS by_look ON marks (look, kind, mark)")
     return base
+
+
+def _found(base: Any, table: RawTable, target: str, held: Any, reserve: Reserve | None) -> tuple[int | None, list[Any]]:
+    """Return the number under which the table is known, and the earlier looks at it or at some of its rows."""
+    known = _known(base, table if reserve is None else reserve.whole, target)
+    return known, _earlier(base, known, table.take(held), target)
+
+
+def _others(earlier: list[Any], reserve: Reserve | None) -> list[Any]:
+    """Return the looks that were not at another part of the same reserve."""
+    return earlier if reserve is None else [one for one in earlier if one[0] != reserve.key]
 
 
 def _known(base: Any, table: RawTable, target: str) -> int | None:

@@ -44,7 +44,8 @@ class Memory:
     def size(self, coverage: float, delta: float) -> float:
         """Return the size that a share `coverage` of new rows does not exceed, but for a chance of delta.
 
-        The j-th smallest of the hold-out rows', j the least with P[Bin(rows, coverage) >= j] <= delta / compared.
+        The j-th smallest of the hold-out rows', j the least with P[Bin(rows, coverage) >= j] <= delta / compared;
+        `compared` is the number of models compared there, times what the look cost if it was not the first.
         """
         if not self.sizes:
             raise ValueError("every row was fitted to: there are none that sets and intervals could be made of.")

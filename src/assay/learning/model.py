@@ -16,7 +16,7 @@ from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate
 from assay.claims.model import StoredModel
 from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, raw_table
-from assay.guarantees.ledger import CertifyOptions
+from assay.guarantees.ledger import CertifyOptions, price_of_look
 from assay.guarantees.seal import About, DataSplit, Others, issue
 from assay.learning.memory import Memory, class_scores, ranked, remember, sizes_of
 
@@ -103,14 +103,17 @@ class TableModel:
         others: Others | None = None,
         seed: int | None = None,
         time: ColumnType | None = None,
+        look: int = 1,
     ) -> Certificate:
         """Return a certificate of the model on rows of a table, some of which were kept out of `fit`; `seed` is the one
-        that they were drawn with, if they were, and `time` the column by which they are the newest, if they are.
+        that they were drawn with, if they were, and `time` the column by which they are the newest, if they are. `look`
+        counts the looks at these rows, this one included, which prediction sets and intervals pay for, too.
 
         All rows are read as new ones are. The claims are computed from encoded rows; fingerprints are those of the raw
         rows, which the checker reads and encodes by itself.
         """
         compared = len(asked.compared) or 1 + len(() if others is None else others.entries)
+        compared *= price_of_look(look)
         self.memory = self.recall(source, held, compared) if asked.groups is None else None
         raw, y = self.raw(source), self.labels(source)
         kept = np.setdiff1d(np.arange(len(raw)), held)
@@ -149,8 +152,13 @@ class TableModel:
 
     def encode(self, source: Any, *, lenient: bool = False) -> tuple[np.ndarray, dict[str, list[str]]]:
         """Return the encoded rows, and the values of nominal columns that training rows did not have."""
+        table, X = self.read_and_encode(source, lenient=lenient)
+        return X, table.unknown
+
+    def read_and_encode(self, source: Any, *, lenient: bool = False) -> tuple[Table, np.ndarray]:
+        """Return the model's columns of a source, and its rows as the learner reads them."""
         table = self.read(source, lenient=lenient)
-        return self.encoding.apply_raw(self.encoding.raw(table)[0]), table.unknown
+        return table, self.encoding.apply_raw(self.encoding.raw(table)[0])
 
     def labels(self, source: Any) -> np.ndarray:
         """Return the target of each row as the learner reads it; a class that it does not know keeps its name."""
@@ -158,12 +166,8 @@ class TableModel:
         return read_target(raw_table(source), self.target, self.task, classes)
 
     def own_rows(self, source: RawTable) -> np.ndarray:
-        """Return the numbers of the rows that the model is about: they have a target that can be read."""
-        there = source.present(self.target.name)
-        if self.target.kind == "numeric":
-            rows = source.take(there)
-            there[there] = ~rows.read_as((self.target,), lenient=True).column(self.target.name).missing
-        return np.flatnonzero(there)
+        """Return the numbers of the rows that the model is about; see `has_target`."""
+        return np.flatnonzero(has_target(source, self.target, self.task))
 
     def certified_rows(self, source: RawTable, certificate: Certificate) -> RawTable:
         """Return the rows that a certificate is about: those with a target, but for those kept for later looks."""
@@ -187,11 +191,11 @@ class TableModel:
         >>> model.predict({"x": [0.2, 2.7]}).tolist()
         ['a', 'b']
         """
-        return self.learner.predict(self.encode(self.read(source))[0])
+        return self.learner.predict(self.encode(source)[0])
 
     def predict_proba(self, source: Any) -> np.ndarray:
         """Return the probability of each class of `classes_`, (rows, classes)."""
-        return self.probabilities(self.encode(self.read(source))[0])
+        return self.probabilities(self.encode(source)[0])
 
     def probabilities(self, X: np.ndarray) -> np.ndarray:
         """Return the probability of each class of encoded rows."""
@@ -204,7 +208,7 @@ class TableModel:
 
         But for a chance of delta, the sets of at least a share `coverage` of new rows have the true class.
         """
-        return self.sets(self.encode(self.read(source))[0], coverage, delta)
+        return self.sets(self.encode(source)[0], coverage, delta)
 
     def sets(self, X: np.ndarray, coverage: float, delta: float) -> np.ndarray:
         """Return the prediction sets of encoded rows."""
@@ -217,7 +221,7 @@ class TableModel:
 
         But for a chance of delta, at least a share `coverage` of new rows lie in theirs.
         """
-        return self.intervals(self.encode(self.read(source))[0], coverage, delta)
+        return self.intervals(self.encode(source)[0], coverage, delta)
 
     def intervals(self, X: np.ndarray, coverage: float, delta: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the intervals of encoded rows."""
@@ -239,7 +243,7 @@ class TableModel:
 
     def decision_function(self, table: Any) -> np.ndarray:
         """Return the scores of the rows."""
-        return self._method("decision_function")(self.encode(self.read(table))[0])
+        return self._method("decision_function")(self.encode(table)[0])
 
     def score(self, table: Any, y: Any = None) -> float:
         """Return the share of right predictions, or R^2; `y` is the table's own target if left out."""
@@ -309,10 +313,11 @@ class TableModel:
         again = self.recall(own, held, self.memory.compared)
         paid = [int(claim.params["compared"]) for claim in certificate.claims if "compared" in claim.params]
         paid.append(1 + sum(code in ("P01/1", "P05/1") for code, _ in certificate.unreported))
+        look = 1 if certificate.looks is None else certificate.looks["count"]
         return (
             again is not None
             and again.rows == self.memory.rows
-            and self.memory.compared >= (max(paid) if len(held) else 1)
+            and self.memory.compared >= (max(paid) * price_of_look(look) if len(held) else 1)
             and self._same_sizes(own, held)
             and again.columns == self.memory.columns
         )
@@ -344,19 +349,30 @@ class TableModel:
         return []
 
 
+def has_target(source: RawTable, target: ColumnType, task: str) -> np.ndarray:
+    """Return which rows have a target: of numbers, one that can be read; of classes, any that is no gap, since one that
+    is written otherwise is a class that there is not."""
+    if target.kind != "numeric":
+        return source.present(target.name)
+    if task == "classify":
+        return source.told(target)
+    return ~source.read_as((target,), lenient=True).column(target.name).missing
+
+
 def read_target(source: RawTable, target: ColumnType, task: str, classes: np.ndarray) -> np.ndarray:
     """Return the targets of rows, read as the training rows' were; a class that these lack keeps its own name."""
-    column = source.read_as((target,)).column(target.name)
-    if column.missing.any():
+    if not has_target(source, target, task).all():
         raise ValueError(f"the target {target.name!r} has missing values.")
+    column = source.read_as((target,), lenient=True).column(target.name)
     if task == "regress":
         return target_values(column, task)
     if target.kind != "numeric":
         return np.array(source.text(target.name).tolist(), dtype=str)
+    known = np.where(column.missing, float(classes.max()) + 1, column.data)
     if classes.dtype.kind in "iu":  # a number that is not whole is no class that there is
-        whole = np.where(column.data == np.round(column.data), column.data, float(classes.max()) + 1)
+        whole = np.where(known == np.round(known), known, float(classes.max()) + 1)
         return np.clip(whole, -(2.0**53), 2.0**53).astype(np.int64)
-    return column.data
+    return known
 
 
 def target_values(target: Column, task: str) -> np.ndarray:

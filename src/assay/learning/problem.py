@@ -15,7 +15,7 @@ import numpy as np
 from assay.base import Learner
 from assay.data import Column, ColumnType, Encoding, RawTable, Table
 from assay.data.table import listed
-from assay.learning.model import TableModel, checked_input, read_target, target_values
+from assay.learning.model import TableModel, checked_input, has_target, read_target, target_values
 from assay.learning.split import hold_out, rungs
 
 MOST_CLASSES = 20  # a numeric target with at most so many whole values may be class labels
@@ -49,6 +49,7 @@ class Problem:
     is_fold: bool = False
     group_name: str = ""
     newest_by: ColumnType | None = None  # the column whose newest rows are held out
+    task_is_told: bool = False  # or else seen in the targets
     _views: dict[frozenset[str], tuple[Encoding, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -92,19 +93,19 @@ def make_problem(
 ) -> Problem:  # fmt: skip
     """Return the problem that rows with a target pose; with `in_folds` no rows are held out, with a share of None the
     usual one; `own` are hold-out rows that were drawn before."""
-    notes: list[str] = []
-    marks, held, train, known = _drawn(raw, target, share, seed, group, time, in_folds, own)
-    there = _readable(raw, known.type)
+    notes: list[str] = [raw.note] if raw.note else []
+    marks, held, train, known = _drawn(raw, target, task, share, seed, group, time, in_folds, own)
+    there = has_target(raw, known.type, task or _task_of(known, []))
     if not there.all() and own is not None:
         count = int((~there).sum())
         raise ValueError(f"{count} rows have a target that is no number; remove them, or leave --looks out.")
     if not there.all():
         notes.append(f"{int((~there).sum())} of {len(there)} rows have a target that is no number; they are left out.")
         raw = raw.take(there)
-        marks, held, train, known = _drawn(raw, target, share, seed, group, time, in_folds, None)
-        if not _readable(raw, known.type).all():
+        marks, held, train, known = _drawn(raw, target, task, share, seed, group, time, in_folds, None)
+        if not has_target(raw, known.type, task or _task_of(known, [])).all():
             raise ValueError(f"the target {target!r} is written in different ways in different rows; write it in one.")
-    task = task or _task_of(known, notes)
+    told, task = task is not None, task or _task_of(known, notes)
     y = target_values(known, task)
     apart = tuple(name for name in (group, time) if name)
     features = informative_columns(raw.take(train).without(target, *apart).typed())
@@ -120,18 +121,23 @@ def make_problem(
     by_time = None if marks[1] is None else marks[1][train]
     return Problem(
         raw, known.type, features, task, y, train, held, seed, folder, marks[0], by_time, apart, notes,
-        group_name=group or "", newest_by=None if time is None else _times(raw, time).type,
+        group_name=group or "", newest_by=None if time is None else _times(raw, time).type, task_is_told=told,
     )  # fmt: skip
 
 
 def fold_problem(whole: Problem, held: np.ndarray, folder: Path) -> Problem:
     """Return the problem of one fold: everything is typed by the rows outside it."""
     train = np.setdiff1d(np.arange(whole.raw.n_rows), held)
-    known = training_target(whole.raw, train, whole.target.name)
+    known = training_target(whole.raw, train, whole.target.name, whole.task)
     if (known.type.kind, known.type.written) != (whole.target.kind, whole.target.written):
         raise ValueError(
             f"the target {known.name!r} looks different in different rows (numbers in some folds, names in others); "
             "correct the cells that are not like the others."
+        )
+    if not whole.task_is_told and _task_of(known, []) != whole.task:
+        raise ValueError(
+            f"whether the target {known.name!r} holds classes or numbers is told by a few rows, and not by those "
+            "outside each fold: say which (--task classify, or regress)."
         )
     y = target_values(known, whole.task)
     if whole.task == "classify":
@@ -142,10 +148,12 @@ def fold_problem(whole: Problem, held: np.ndarray, folder: Path) -> Problem:
     )  # fmt: skip
 
 
-def training_target(raw: RawTable, train: np.ndarray, target: str) -> Column:
-    """Return the target of the training rows, typed by them."""
-    found = raw.take(train).select([target]).typed()
-    column = found.column(target)
+def training_target(raw: RawTable, train: np.ndarray, target: str, task: str | None) -> Column:
+    """Return the target of the training rows, typed by them; classes that are no numbers make names of all."""
+    rows = raw.take(train).select([target])
+    column = rows.typed().column(target)
+    if task == "classify" and (column.missing & rows.told(column.type)).any():
+        column = rows.as_names(target).typed().column(target)
     if column.type.kind in ("text", "date"):
         holds = {"text": "free text", "date": "dates"}[column.type.kind]
         raise ValueError(f"the target {target!r} holds {holds}; a target is a class or a number.")
@@ -155,6 +163,7 @@ def training_target(raw: RawTable, train: np.ndarray, target: str) -> Column:
 def _drawn(
     raw: RawTable,
     target: str,
+    task: str | None,
     share: float | None,
     seed: int,
     group: str | None,
@@ -167,14 +176,7 @@ def _drawn(
     held = np.empty(0, dtype=np.intp) if in_folds else own
     held = hold_out(raw.n_rows, share, seed, *marks) if held is None else held
     train = np.setdiff1d(np.arange(raw.n_rows), held)
-    return marks, held, train, training_target(raw, train, target)
-
-
-def _readable(raw: RawTable, target: ColumnType) -> np.ndarray:
-    """Return which rows have a target that can be read as training rows tell how."""
-    if target.kind != "numeric":
-        return np.ones(raw.n_rows, dtype=bool)
-    return ~raw.read_as((target,), lenient=True).column(target.name).missing
+    return marks, held, train, training_target(raw, train, target, task)
 
 
 def with_target(raw: RawTable, target: str) -> tuple[RawTable, list[str]]:
@@ -238,7 +240,7 @@ def _task_of(target: Column, notes: list[str]) -> str:
     """Return the task that a target asks for: classes if it is text or a few whole numbers that look like codes."""
     if target.type.kind != "numeric":
         return "classify"
-    values = np.unique(target.data)
+    values = np.unique(target.data[~target.missing])
     whole = len(values) <= MOST_CLASSES and bool((values == np.round(values)).all())
     codes = whole and len(values) <= _FEW and values[0] in (0, 1) and values[-1] - values[0] == len(values) - 1
     if not whole:
@@ -273,7 +275,7 @@ def about_held_rows(problem: Problem, model: TableModel) -> list[str]:
         y = problem.held_targets()
         new = ~np.isin(y, problem.classes)
         if new.any():
-            strange = ", ".join(str(one) for one in np.unique(y[new])[:5])
+            strange = ", ".join(sorted(set(held.text(problem.target.name)[new]))[:5])
             notes.append(
                 f"{int(new.sum())} of {len(y)} hold-out rows have a class that no training row has ({strange}): each "
                 "counts as an error, as such rows will among new ones."

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ import numpy as np
 
 from assay.checker.rules.folds import of_vote
 from assay.claims.claim import Certificate
-from assay.claims.definitions import outward, up
-from assay.claims.definitions import percent as percent_up
+from assay.claims.sentences import outward, up
+from assay.claims.sentences import percent as percent_up
 from assay.data import RawTable, Table, raw_table
 from assay.explain import Explanation, explain, grouped
 from assay.guarantees.seal import RepeatedUseWarning
@@ -247,18 +247,19 @@ def learn(
             return search
 
         if in_folds:
-            parts = Folds(problem, folds, wanted, pool, budget, tell, searched)
+            look = cache(partial(_look, problem, delta, None, tell))
+            parts = Folds(problem, folds, wanted, pool, budget, tell, searched, look)
             parts.run()
-            looked = _look(problem, delta, None, tell)
-            found = _folds_study(problem, parts, looking.share(delta, looked.count), confidence, source)
-            return _with_looks(found, looked, None)
+            found = _folds_study(problem, parts, looking.share(delta, look().count), confidence, source)
+            return _with_looks(found, look(), None)
         if not learners:
-            first_answer.begin(problem, wanted, pool, tell, delta, given)
+            k = looking.number(problem.raw, target, problem.held, reserve)
+            first_answer.begin(problem, wanted, pool, tell, looking.share(delta, k), given)
         search = searched(problem, wanted, budget)
         if budget.stopped:
             tell(Note("Stopped: the best so far is fitted to all training rows and certified.", passing=True))
         looked = _look(problem, delta, reserve, tell)
-        final = Final(problem, search, pool, budget, tell, looking.share(delta, looked.count), clip)
+        final = Final(problem, search, pool, budget, tell, looking.share(delta, looked.count), clip, looked.count)
         chosen, result = final.run()
         for note in about_held_rows(problem, result["model"]):
             problem.notes.append(note)
@@ -320,6 +321,11 @@ def _check(
     if certify == "folds" and (group is not None or time_column is not None):
         name = "--group" if group is not None else "--time-column"
         raise ValueError(f"--certify folds is for rows that are independent draws; with {name} hold rows out instead.")
+    if group is not None and time_column is not None:
+        raise ValueError(
+            "--group and --time-column ask for different rows to be held out: whole groups, or the newest rows, whose "
+            "groups are fitted to as well. Use one of them."
+        )
     if certify == "folds" and clip is not None:
         raise ValueError("--clip is for --certify holdout; with folds, targets are counted within the range outside.")
 

@@ -27,9 +27,10 @@ from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card, Range, log
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.linear_model._base import LinearRegressor, SquaredObjective
+from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares import CONSTRAINED, suboptimality
 from assay.linear_model._least_squares_solver import Options, solve
+from assay.linear_model._objective import SquaredObjective, elastic
 from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Count, Flag, Number, check, refuse
 from assay.scan import Rows
@@ -163,10 +164,8 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     selection: str = "cyclic"
     n_jobs: int | None = None
 
-    def _penalty(self, W: np.ndarray, n: int) -> float:
-        share = float(self.l1_ratio)
-        l1, l2 = float(self.alpha) * share, float(self.alpha) * (1.0 - share)
-        return n * (l1 * float(np.abs(W).sum()) + 0.5 * l2 * float((W * W).sum()))
+    def _penalty(self, W: np.ndarray, b: np.ndarray, n: int) -> float:
+        return n * float(self.alpha) * elastic(W, float(self.l1_ratio), 1.0 - float(self.l1_ratio))
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> "ElasticNet":

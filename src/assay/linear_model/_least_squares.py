@@ -28,7 +28,7 @@ from sklearn.callback import with_callbacks
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card, log
 from assay.claims.claim import Claim, NotApplicable
-from assay.linear_model._base import LinearRegressor, SquaredObjective
+from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares_solver import (
     Options,
     Solution,
@@ -39,6 +39,7 @@ from assay.linear_model._least_squares_solver import (
     solve_each,
 )
 from assay.linear_model._logistic_solvers import refuse_zero_rows
+from assay.linear_model._objective import SquaredObjective
 from assay.optim.duality import gamma, outward, residual_sums, score_rounding
 from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Constraint, Count, Flag, Maybe, Number, check, refuse
@@ -272,7 +273,7 @@ class Ridge(_LeastSquares):
     random_state: Any = None
     n_jobs: int | None = None
 
-    def _penalty(self, W: np.ndarray, n: int) -> float:
+    def _penalty(self, W: np.ndarray, b: np.ndarray, n: int) -> float:
         return 0.5 * float(np.sum(np.ravel(self.alpha)[:, None] * np.atleast_2d(W) ** 2))
 
     @property

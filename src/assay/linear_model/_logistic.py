@@ -34,7 +34,7 @@ from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model import _logistic_sums as sums
-from assay.linear_model._base import LinearClassifier, LogisticObjective
+from assay.linear_model._base import LinearClassifier
 from assay.linear_model._formulas import logit
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
 from assay.linear_model._logistic_solvers import (
@@ -44,6 +44,7 @@ from assay.linear_model._logistic_solvers import (
     minimise_with_column,
     refuse_zero_rows,
 )
+from assay.linear_model._objective import LogisticObjective
 from assay.linear_model._separator import separation_claim
 from assay.optim.gap import GAP, MULTINOMIAL, PenalisedProblem, gap_claims
 from assay.optim.newton import Found

@@ -28,6 +28,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearClassifier, LinearRegressor, SparseCoefficients
 from assay.linear_model._least_squares import suboptimality
 from assay.linear_model._logistic_problem import Problem, stationarity
+from assay.linear_model._objective import one_against_rest, told_weights
 from assay.linear_model._sgd_base import LOSSES, PARAMETERS, Descent, in_memory
 from assay.losses import named
 from assay.params import Choice, Number, check, refuse
@@ -80,6 +81,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
     [0, 1]
     """
 
+    probabilities_of_family = False  # those of a loss that is not the logistic one follow another rule
     card = Card(
         name="Linear classifier by stochastic gradients",
         zh="随机梯度下降分类",
@@ -201,6 +203,10 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         shares = expit(scores)
         return shares / shares.sum(axis=1, keepdims=True)
 
+    def _row_losses(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        losses = one_against_rest(self.classes_, named(self.loss, float(self.epsilon)), y, scores)
+        return (told_weights(self, y) * losses).sum(axis=1) / len(y)
+
     @property
     def logistic_scores(self) -> bool:
         return self.loss == "log_loss" and len(self.classes_) == 2
@@ -294,6 +300,9 @@ class SGDRegressor(RegressorMixin, SparseCoefficients, LinearRegressor, Descent)
         self.coef_ = self.coef_[0]
         self._keep_type(given[0])
         return self
+
+    def _row_losses(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        return named(self.loss, float(self.epsilon)).value(y, scores[:, 0]) / len(y)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the distance to the exact optimum that it implies; without a penalty, for the

@@ -22,6 +22,7 @@ from assay.base import fit_log, require_finite
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearModel, Packed, packed
+from assay.linear_model._objective import Objective, elastic
 from assay.losses import named
 from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
 from assay.optim.gap import PenalisedProblem, gap_claims
@@ -121,7 +122,7 @@ class DescentParameters:
     n_jobs: int | None = None
 
 
-class Descent(DescentParameters, LinearModel):
+class Descent(Objective, DescentParameters, LinearModel):
     """Epochs over rows in memory, and the duality gap of the problem that they minimise."""
 
     constraints: ClassVar = {
@@ -163,6 +164,11 @@ class Descent(DescentParameters, LinearModel):
         if self.penalty == "elasticnet" and self.l1_ratio is None:
             raise refuse(self, "l1_ratio must be set when penalty is 'elasticnet'")
         return {"l1": 1.0, "elasticnet": float(self.l1_ratio or 0.0)}.get(str(self.penalty), 0.0)
+
+    def _penalty(self, W: np.ndarray, b: np.ndarray, n: int) -> float:
+        """Return the penalty, as `Objective` asks for it."""
+        strength = 0.0 if self.unpenalised else float(self.alpha)
+        return strength * elastic(W, self._share, 1.0 - self._share)
 
     def _settings(self, squares: np.ndarray, heaviest: float, rate: float | None) -> Settings:
         """Return how to descend; `squares` are the |x|^2 of the rows, `heaviest` is the largest weight of a row, `rate`

@@ -49,6 +49,8 @@ class CategoricalNB(ColumnsNB):
         Whether class probabilities are the shares of the rows; otherwise they are equal.
     class_prior : (n_classes,) or None
         Class probabilities, if given.
+    prior_alpha : float >= 0
+        Rows added to each class if probabilities are shares of the rows: (n_c + prior_alpha) / (n + K prior_alpha).
     min_categories : int, (n_features,) or None
         Least number of levels of each column; None takes the largest value seen.
     n_jobs : int or None
@@ -81,6 +83,7 @@ class CategoricalNB(ColumnsNB):
     )
     constraints: ClassVar = {
         "alpha": Number(low=0.0, why="it is a number of rows"),
+        "prior_alpha": Number(low=0.0, why="it is a number of rows"),
         "force_alpha": Flag,
         "fit_prior": Flag,
     }
@@ -90,6 +93,7 @@ class CategoricalNB(ColumnsNB):
     force_alpha: bool = True
     fit_prior: bool = True
     class_prior: Any = None
+    prior_alpha: float = 0.0
     min_categories: Any = None
     n_jobs: int | None = None
 
@@ -175,7 +179,7 @@ class CategoricalNB(ColumnsNB):
     def _prior(self, sizes: np.ndarray) -> np.ndarray:
         if self.class_prior is not None:
             return self._check_prior(self.class_prior, "class_prior")
-        return sizes / sizes.sum() if self.fit_prior else np.full(len(sizes), 1 / len(sizes))
+        return self._shares(sizes) if self.fit_prior else np.full(len(sizes), 1 / len(sizes))
 
     def _prior_source(self) -> str:
         return "given" if self.class_prior is not None else "rows" if self.fit_prior else "uniform"

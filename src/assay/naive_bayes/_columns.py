@@ -69,6 +69,7 @@ class ColumnsNB(BayesClassifier):
     family = "naive_bayes.columns"
     columns_: Any = None
     _ddof = 0
+    prior_alpha = 0.0
     _gaps = False  # whether values may be missing
 
     n_levels_: np.ndarray
@@ -137,6 +138,10 @@ class ColumnsNB(BayesClassifier):
 
     def _prior(self, sizes: np.ndarray) -> np.ndarray:
         raise NotImplementedError
+
+    def _shares(self, sizes: np.ndarray) -> np.ndarray:
+        """Return the shares of the classes, `prior_alpha` rows added to each."""
+        return (sizes + self.prior_alpha) / (sizes.sum() + self.prior_alpha * len(sizes))
 
     def _prior_source(self) -> str:
         """Return where the class probabilities come from: "rows", "uniform" or "given"."""
@@ -237,7 +242,7 @@ class ColumnsNB(BayesClassifier):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield that counts, means and variances are those of the rows."""
-        yield counts_claim(rows, self._prior_source())
+        yield counts_claim(rows, self._prior_source(), prior_alpha=float(self.prior_alpha))
         if np.any(self.n_levels_ < 0):
             yield from self._gaussian_claim(rows)
 
@@ -249,11 +254,14 @@ class ColumnsNB(BayesClassifier):
         yield Claim("D19/4", 1e-6, params={"rows": rows.n_rows, "ddof": self._ddof})
 
 
-def counts_claim(rows: Rows, prior: str, exact: bool = True) -> Claim:
+def counts_claim(rows: Rows, prior: str, exact: bool = True, prior_alpha: float = 0.0) -> Claim:
     """Return the claim that the stored counts are those of the rows: exactly, or up to rounding if weights are not
     whole numbers."""
     exact = exact and (not rows.has_weight or rows.sum(_uneven) == 0)
-    return Claim("D28/1", 0.0 if exact else 1e-9, params={"rows": rows.n_rows, "prior": prior})
+    smoothed = (
+        {"prior": "smoothed", "prior_alpha": prior_alpha} if prior == "rows" and prior_alpha else {"prior": prior}
+    )
+    return Claim("D28/1", 0.0 if exact else 1e-9, params={"rows": rows.n_rows, **smoothed})
 
 
 def _uneven(block: Block) -> int:

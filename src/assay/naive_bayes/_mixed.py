@@ -44,6 +44,8 @@ class MixedNB(ColumnsNB):
         If given, the m-estimate (n + m p) / (N + m) takes the place of alpha; p is the level's share of all rows.
     priors : (n_classes,) or None
         Class probabilities; None takes the shares of the rows.
+    prior_alpha : float >= 0
+        Rows added to each class for these shares: (n_c + prior_alpha) / (n + K prior_alpha).
     var_smoothing : float >= 0
         Share of the variance of each column of numbers that is added to its variances in the classes.
     ddof : 0 or 1
@@ -84,6 +86,7 @@ class MixedNB(ColumnsNB):
     )
     constraints: ClassVar = {
         "alpha": Number(low=0.0, why="it is a number of rows"),
+        "prior_alpha": Number(low=0.0, why="it is a number of rows"),
         "m": Maybe(Number(low=0.0, why="it is a number of rows")),
         "var_smoothing": Number(low=0.0, why="it is a share of a variance"),
         "ddof": Choice(0, 1),
@@ -94,6 +97,7 @@ class MixedNB(ColumnsNB):
     alpha: float = 1.0
     m: float | None = None
     priors: Any = None
+    prior_alpha: float = 0.0
     var_smoothing: float = 1e-9
     ddof: int = 0
     nominal: Any = None
@@ -138,7 +142,7 @@ class MixedNB(ColumnsNB):
         return self.var_smoothing * (whole.square / np.maximum(whole.count, np.finfo(float).tiny))[0]
 
     def _prior(self, sizes: np.ndarray) -> np.ndarray:
-        return sizes / sizes.sum() if self.priors is None else self._check_prior(self.priors, "priors")
+        return self._shares(sizes) if self.priors is None else self._check_prior(self.priors, "priors")
 
     def _prior_source(self) -> str:
         return "rows" if self.priors is None else "given"

@@ -57,8 +57,9 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
 
     Minimises the log loss of the labelled rows + alpha times the entropy of the predicted probabilities on the others
     + beta |w|^2. Rows without a label are marked -1. That helps where classes are clusters with a gap that a line can
-    pass through, and hurts where they overlap or where no line does, as between two moons: there labels spread over a
-    graph of neighbours are right (`LabelPropagation`).
+    pass through, and hurts where they overlap or where no line does, as between two moons. There the learner does well
+    in the space of a graph of neighbours, `Kernelized(EntropyLogisticRegression(), kernel="precomputed")` of
+    `graph_kernel(X)`, and so do labels spread over that graph (`LabelPropagation`).
 
     Parameters
     ----------

@@ -15,7 +15,6 @@ Forms carry a further secret, `Session.csrf`, which `pages.form` compares.
 
 import hashlib
 import hmac
-import ipaddress
 import math
 import secrets
 import time
@@ -26,6 +25,8 @@ from urllib.parse import parse_qs
 
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from assay.web.requests import Counted, TooLarge, authorities, declared, headers_of, network_of
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -45,16 +46,11 @@ FORM_BYTES = 4 * 2**20
 """What a form without a file may have."""
 LOGIN_BYTES = 2**13
 """What a form may have that anybody can send."""
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SAFE = ("GET", "HEAD")
 _ENTER = '<!doctype html><meta http-equiv="refresh" content="0;url=/"><title>Assay</title><a href="/">Assay</a>'
 _TRIES = 5  # wrong passwords in a row that cost nothing
 _PAUSE, _LONGEST = 60.0, 3600.0  # seconds after the next one, doubled by each that follows, and at most
 _REMEMBERED = 10_000  # networks
-
-
-class TooLarge(Exception):
-    """A body has more bytes than it may have."""
 
 
 @dataclass
@@ -86,7 +82,7 @@ class Settings:
     @property
     def authorities(self) -> frozenset[str]:
         """Host headers that are ours."""
-        return frozenset(f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}" for host in self.hosts)
+        return authorities(self.hosts, self.port)
 
 
 class Tries:
@@ -128,12 +124,12 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        headers = _headers(scope)
+        headers = headers_of(scope)
         answer = self._refusal(scope, headers)
         limit = {"/tables": self.settings.most_bytes, "/login": LOGIN_BYTES}.get(scope["path"], FORM_BYTES)
-        if answer is None and _declared(headers) > limit:
+        if answer is None and declared(headers) > limit:
             answer = too_large()
-        counted = _Counted(receive, limit)
+        counted = Counted(receive, limit)
         try:
             answer = answer or await self._entrance(scope, headers, counted)
         except TooLarge:
@@ -219,58 +215,8 @@ def too_large(*_: object) -> Response:
     return PlainTextResponse("Refused: the upload is too large.\n", 413)
 
 
-def host_of(name: str) -> tuple[str, ...]:
-    """Return the names under which a host may be asked for.
-
-    >>> host_of("127.0.0.1")
-    ('127.0.0.1', 'localhost', '::1')
-    """
-    return LOOPBACK if name in LOOPBACK else (name.lower(),)
-
-
-def network_of(client: tuple[str, int] | list[str | int] | None) -> str:
-    """Return the address of a client; of an IPv6 address, the half that one household has in common.
-
-    >>> network_of(("10.0.0.5", 4711)), network_of(("2001:db8::5:6:7:8", 4711))
-    ('10.0.0.5', '2001:db8::')
-    """
-    try:
-        address = ipaddress.ip_address(str(client[0]) if client else "")
-    except ValueError:
-        return ""
-    if isinstance(address, ipaddress.IPv4Address):
-        return str(address)
-    return str(address.ipv4_mapped or ipaddress.IPv6Address(int(address) >> 64 << 64))
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _headers(scope: Scope) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return found
-
-
-def _declared(headers: dict[str, list[str]]) -> int:
-    text = headers.get("content-length", ["0"])[0]
-    return int(text) if text.isdecimal() and len(text) < 19 else 2**63
-
-
-class _Counted:
-    """Receive a body, counting its bytes."""
-
-    def __init__(self, receive: Receive, limit: int) -> None:
-        self._receive, self._left = receive, limit
-
-    async def __call__(self) -> Message:
-        message = await self._receive()
-        self._left -= len(message.get("body", b""))
-        if self._left < 0:
-            raise TooLarge
-        return message
 
 
 async def _body(receive: Receive) -> bytes:

@@ -1,10 +1,7 @@
 """`assay studio`: start the server on this machine and open the browser."""
 
 import getpass
-import logging
 import os
-import signal
-import socket
 import sys
 import threading
 import webbrowser
@@ -13,17 +10,12 @@ from contextlib import contextmanager, nullcontext
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
-
-import uvicorn
 
 from assay.studio.app import known, studio
-from assay.studio.connections import Connection
-from assay.studio.security import LOOPBACK, Settings, host_of
-from assay.text import shown
+from assay.studio.security import Settings
+from assay.web.listening import ended_by_signals, listener, server
+from assay.web.requests import LOOPBACK, host_of
 
-BACKLOG = 128
-"""Connections that wait to be taken up; so many are taken up at once."""
 _PAGE = (
     '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
     '<meta http-equiv="refresh" content="0;url={0}"><title>Assay</title><a href="{0}">Assay</a>'
@@ -36,62 +28,16 @@ def serve(source: str, host: str, port: int, browser: bool) -> None:
         known(source)
     outside = host not in LOOPBACK
     password = _password() if outside else None
-    listener = _listener(host, port)
-    port = listener.getsockname()[1]
+    socket = listener("the studio", host, port)
+    port = socket.getsockname()[1]
     settings = Settings(host_of(host), port, password=password)
     name = f"[{host}]" if ":" in host else host
     address = f"http://{name}:{port}" + ("/login" if outside else f"/open?token={settings.token}")
-    server = uvicorn.Server(
-        uvicorn.Config(
-            studio(settings, source),
-            http=Connection,
-            ws="none",
-            backlog=BACKLOG,
-            log_config=None,
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=2,
-        )
-    )
-    _log()
-    with _ended_by_signals(server), _opened(address) if browser and not outside else nullcontext():
+    running = server(studio(settings, source))
+    with ended_by_signals(running), _opened(address) if browser and not outside else nullcontext():
         print(f"The studio is at {address}", flush=True)
         print("Ctrl-C ends the studio." if outside else "The address works once. Ctrl-C ends the studio.", flush=True)
-        server.run(sockets=[listener])
-
-
-class _Shown(logging.Formatter):
-    """Lines of a log in which nothing that came from outside moves the cursor."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(shown(line) for line in super().format(record).split("\n"))
-
-
-def _log() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Shown("%(levelname)s: %(message)s"))
-    logging.getLogger("uvicorn").addHandler(handler)
-
-
-@contextmanager
-def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Let the server end in order when the machine or the terminal ends it, and then end as the signal would have."""
-    came: list[int] = []
-
-    def end(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-        server.should_exit = True
-
-    both = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
-    heeded = [one for one in both if signal.getsignal(one) is not signal.SIG_IGN]  # nohup ignores SIGHUP
-    for one in heeded:
-        signal.signal(one, end)  # uvicorn heeds SIGTERM in its own way and, when it has ended, gives it to us
-    yield
-    for one in heeded:
-        signal.signal(one, signal.SIG_DFL)
-    for number in came:
-        signal.raise_signal(number)
+        running.run(sockets=[socket])
 
 
 @contextmanager
@@ -110,19 +56,6 @@ def _opened(address: str) -> Iterator[None]:
             yield
         finally:
             timer.cancel()
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(("127.0.0.1" if host == "localhost" else host, port))
-        listener.listen(BACKLOG)  # the address is printed before the server runs: who comes early waits
-    except OSError as error:
-        listener.close()
-        raise ValueError(f"the studio cannot listen on {host}, port {port}: {error.strerror}.") from None
-    return listener
 
 
 def _password() -> str:

@@ -51,6 +51,7 @@ from assay.scan import Rows, one_blas_thread
 from assay.scan.memory import MemoryRows
 from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, by_newton, is_sparse
 from assay.svm._linear_solvers import by_interior
+from assay.svm._objective import LinearClassifierObjective, LinearRegressorObjective
 from assay.theory.spaces import Linear, LinearFunctions
 
 _NARROW = 200  # columns up to which methods with a Hessian are the faster ones
@@ -214,7 +215,7 @@ PARAMETERS = """
 
 
 @dataclass(eq=False, repr=False)
-class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
+class LinearSVC(LinearClassifierObjective, ClassifierMixin, LinearClassifier, LinearMachine):
     __doc__ = f"""Support vector classifier with a linear score; drop-in for scikit-learn's, which is LIBLINEAR.
 
         minimise 1/2 (|w|^2 + (b / s)^2) + sum_i C_i loss(y_i (<w, x_i> + b))
@@ -392,7 +393,7 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
 
 
 @dataclass(eq=False, repr=False)
-class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
+class LinearSVR(LinearRegressorObjective, RegressorMixin, LinearRegressor, LinearMachine):
     __doc__ = f"""Support vector regression with a linear score; drop-in for scikit-learn's, which is LIBLINEAR.
 
         minimise 1/2 (|w|^2 + (b / s)^2) + sum_i C_i loss(y_i - <w, x_i> - b)

@@ -31,13 +31,14 @@ from assay.params import Choice, Constraint, Positive, refuse
 from assay.svm._base import SHARE, KernelFunctions, filled, offset, one_group, support_rows
 from assay.svm._decomposition import GiveUp, Problem, Solution
 from assay.svm._geometry import problem_size
+from assay.svm._objective import HingeObjective
 from assay.svm._pairwise_classifier import PairMachine, SupportVectorClassifier, Watch
 
 _LEAST_MARGIN = 1e-4  # of the largest |phi(x)|: a hard margin below this is taken for none
 
 
 @dataclass(eq=False, repr=False)
-class SVC(SupportVectorClassifier):
+class SVC(HingeObjective, SupportVectorClassifier):
     """Support vector classifier: the hinge loss with a kernel.
 
     Rows may be a SciPy matrix. Kernel values are computed from a dense copy of it, which may take half of the free

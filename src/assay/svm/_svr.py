@@ -40,6 +40,7 @@ from assay.svm._base import (
     support_rows,
 )
 from assay.svm._decomposition import GiveUp, Problem, Solution, solve
+from assay.svm._objective import OneClassObjective, TubeObjective
 
 _LONGEST = 1e4
 _FITTED = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_", "n_features_in_")
@@ -121,7 +122,7 @@ class _OneFunction(PairStepMachine):
         return (self._expansion(X, self.pair_coef_) + self.intercept_).ravel()
 
 
-class _Regressor(RegressorMixin, _OneFunction):
+class _Regressor(TubeObjective, RegressorMixin, _OneFunction):
     family = "kernel.regressor"
     constraints: ClassVar[dict[str, Constraint]] = {"C": Positive(why="it weighs the losses")}
 
@@ -301,7 +302,7 @@ class NuSVR(_Regressor):
 
 
 @dataclass(eq=False, repr=False)
-class OneClassSVM(OutlierMixin, _OneFunction):
+class OneClassSVM(OneClassObjective, OutlierMixin, _OneFunction):
     """Novelty detection: the smallest half-space of feature space that holds most rows.
 
     Parameters

@@ -5,7 +5,6 @@ are the logarithms of the class probabilities.
 """
 
 import math
-from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -17,7 +16,7 @@ from assay.checker.numerics import above, gamma, largest
 from assay.checker.predictors import Predictor
 from assay.checker.record import Rejected, count
 from assay.checker.rule import Rule, View
-from assay.claims.definitions import up
+from assay.claims.sentences import Part, Sentence
 
 IMPOSSIBLE = 1000.0
 
@@ -85,11 +84,12 @@ def check_classes(sizes: np.ndarray, prior: np.ndarray, classes: tuple[str, ...]
 
 class CountsOfRows(Rule):
     """D28/1: no stored count differs from that of the rows by more than the value; the class probabilities are the
-    shares of the counts, equal, or given."""
+    shares of the counts, with `prior_alpha` rows added to each class if "smoothed", equal, or given."""
 
     def prepare(self) -> None:
         self.check_rows()
-        self.prior = self.choice("prior", ["rows", "uniform", "given"])
+        self.prior = self.choice("prior", ["rows", "smoothed", "uniform", "given"])
+        self.added = self.number("prior_alpha") if self.prior == "smoothed" else 0.0
         self.sums, self.class_sums = np.zeros(self.model.counts.shape), np.zeros(self.model.sizes.shape)
         self.exact, self.seen = True, 0
 
@@ -102,9 +102,9 @@ class CountsOfRows(Rule):
         self.exact &= whole and bool(np.all(view.weight % 1 == 0))
 
     def measure(self) -> float:
-        shares = {"rows": self.class_sums / self.class_sums.sum(), "uniform": np.full(len(self.class_sums), 1.0)}
-        if self.prior in shares:
-            expected = shares[self.prior] / shares[self.prior].sum()
+        if self.prior != "given":
+            shares = np.full(len(self.class_sums), 1.0) if self.prior == "uniform" else self.class_sums + self.added
+            expected = shares / shares.sum()
             if np.any(np.abs(expected - self.model.prior) > 1e-12 + gamma(4 * self.seen) * expected):
                 raise Rejected(f"class_prior_ are not the class probabilities by {self.prior!r}")
         worst = 0.0
@@ -117,10 +117,16 @@ class CountsOfRows(Rule):
         return above(worst)
 
 
-def counts_of_rows(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    exact = "exactly those" if value == 0 else f"those, up to a share of {up(value, 1)} of the largest,"
-    prior = {"rows": "the shares of the classes", "uniform": "equal", "given": "as given"}[params["prior"]]
-    return (
-        f"The counts that the probabilities are made of are {exact} of the {params['rows']} training rows, and so of "
-        f"maximum likelihood, smoothed as declared; the class probabilities are {prior}."
-    )
+COUNTS_OF_ROWS = Sentence(
+    {
+        "": "The counts that the probabilities are made of are {exact} of the {rows} training rows, and so of maximum "
+        "likelihood, smoothed as declared; the class probabilities are {shares}.",
+        "exact": "exactly those",
+        "up-to": "those, up to a share of {value:up1} of the largest,",
+        "rows": "the shares of the classes",
+        "smoothed": "the shares of the classes with {prior_alpha} rows added to each",
+        "uniform": "equal",
+        "given": "as given",
+    },
+    lambda value, direction, params: {"exact": Part("up-to" if value else "exact"), "shares": Part(params["prior"])},
+)

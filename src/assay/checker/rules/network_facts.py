@@ -25,7 +25,8 @@ _LOGS = 1e-13  # relative error of a logarithm of the gamma function, generously
 
 
 class Counts(Rule):
-    """D26/2: no stored count differs from that of the rows, gaps shared out by the model, by more than the value."""
+    """D26/2: no stored count differs from that of the rows, each counted as often as its weight says and gaps shared
+    out by the model, by more than the value."""
 
     def prepare(self) -> None:
         self.net: Net = self.model.net
@@ -34,18 +35,16 @@ class Counts(Rule):
         self.off = [np.zeros(table.shape) for table in self.net.tables]
 
     def block(self, view: View) -> None:
-        if np.any(view.weight != 1):
-            raise Rejected("rows with weights are not counted")
         codes = self.net.codes(view.X)
         if self.model.classes is not None:
             codes = np.column_stack([codes, view.known_codes])
         for at, missing in patterns(codes):
-            self._add(codes[at], view.X[at], missing)
+            self._add(codes[at], view.X[at], missing, view.weight[at])
             self.context.clock.check()
 
-    def _add(self, codes: np.ndarray, X: np.ndarray, missing: list[int]) -> None:
+    def _add(self, codes: np.ndarray, X: np.ndarray, missing: list[int], weight: np.ndarray) -> None:
         filled = list(self.net.choices(codes, missing))
-        share, off = np.ones((1, len(X))), np.zeros((1, len(X)))
+        share, off = np.ones((1, len(X))), np.zeros((1, len(X))) + np.where(weight % 1 == 0, 0.0, gamma(2))
         if missing:
             joint, errors = (
                 np.stack(one) for one in zip(*(self.net.joint(c, X, range(len(self.found))) for c in filled))
@@ -53,7 +52,7 @@ class Counts(Rule):
             share = np.exp(joint - joint.max(axis=0))
             share /= share.sum(axis=0)
             off = share * np.expm1(2 * errors.max(axis=0) + gamma(len(filled) + 32))
-        for choice, part, slip in zip(filled, share, off):
+        for choice, part, slip in zip(filled, share * weight, off * weight):
             for node in np.flatnonzero(self.net.sizes):
                 where = tuple(choice[:, one] for one in (*self.net.parents[node], node))
                 np.add.at(self.found[node], where, part)

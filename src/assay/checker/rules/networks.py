@@ -31,6 +31,8 @@ class Net:
     tables: tuple[np.ndarray, ...]  # counts, or (combinations, intercept, coefficients, spread)
     alpha: float
     gaps: tuple[bool, ...]  # columns that may lack values though they are numbers, which then are parents of none
+    names: tuple[str, ...]  # of the columns
+    levels: tuple[tuple[str, ...], ...]
 
     def codes(self, X: np.ndarray) -> np.ndarray:
         """Return the states of the columns (rows, columns), -1 for a gap; zeros where a column holds numbers."""
@@ -193,8 +195,8 @@ def _read(stored: list[np.ndarray], classes: int) -> Net:
         raise Rejected("gaps_ must tell with 0 or 1 which columns may lack values")
     if any(not known[node] and any(one < d and gaps[one] for one in over) for node, over in enumerate(parents)):
         raise Rejected("a column that may lack values is the parent of a number")
-    _check_types(types, known[:d])
-    return Net(known, parts, parents, _tables(known, parents, counts, gaussians), float(alpha[0]), tuple(gaps == 1))
+    named, tables = _names(types, known[:d]), _tables(known, parents, counts, gaussians)
+    return Net(known, parts, parents, tables, float(alpha[0]), tuple(gaps == 1), *named)
 
 
 def _parents(edges: np.ndarray, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
@@ -243,8 +245,8 @@ def _tables(
     return tuple(found)
 
 
-def _check_types(types: np.ndarray, sizes: tuple[int, ...]) -> None:
-    """Reject names and levels of columns that do not go with the sizes."""
+def _names(types: np.ndarray, sizes: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return names and levels of the columns, which must go with the sizes."""
     try:
         records = [json.loads(text) for text in types.tolist()]
         names = [name for name, _, _ in records]
@@ -257,3 +259,4 @@ def _check_types(types: np.ndarray, sizes: tuple[int, ...]) -> None:
         fits = False
     if not fits:
         raise Rejected("column_types_ must tell name, kind and distinct levels of each column")
+    return tuple(names), tuple(tuple(levels) for _, _, levels in records)

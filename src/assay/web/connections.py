@@ -1,4 +1,4 @@
-"""Connections that wait for nothing are closed, so that nobody can use up the studio's by opening them.
+"""Connections that wait for nothing are closed, so that nobody can use up a server's by opening them.
 
 Uvicorn closes a connection that rests between two requests, and no other. Here a client must also send the head of its
 request in some seconds, its body at some rate, and read what it is sent. There is a limit of connections, and one for
@@ -11,7 +11,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from assay.studio.security import network_of
+from assay.web.requests import network_of
 
 HEAD_SECONDS, BODY_SECONDS, UNREAD_SECONDS, LINGER_SECONDS = 10.0, 30.0, 60.0, 5.0
 """For the head of a request; for its body, beside one second for `BODY_RATE` bytes; for an answer that the client does
@@ -32,13 +32,18 @@ class Connection(H11Protocol):
         self._unread: asyncio.TimerHandle | None = None
         self._deadline = 0.0
 
+    def limits(self) -> tuple[int, int]:
+        """Return how many connections there may be, in all and from one address."""
+        return MOST, MOST_OF_ONE
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.network = network_of(self.client)
         others = [one for one in self.connections if one is not self and isinstance(one, Connection)]
         near = [one for one in others if one.network == self.network]
-        if len(others) >= MOST or len(near) >= MOST_OF_ONE:
-            idle = [one for one in (near if len(near) >= MOST_OF_ONE else others) if one._awaited is h11.IDLE]
+        most, most_of_one = self.limits()
+        if len(others) >= most or len(near) >= most_of_one:
+            idle = [one for one in (near if len(near) >= most_of_one else others) if one._awaited is h11.IDLE]
             min(idle, key=lambda one: one._deadline, default=self)._drop()
         self._await(HEAD_SECONDS)
 

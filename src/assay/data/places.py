@@ -1,0 +1,194 @@
+"""Where the bytes of a table come from, and in which form: files, standard input, bytes in memory; packed as gzip or
+zip; as text in UTF-8 or in another encoding, which is then said."""
+
+import codecs
+import io
+import re
+import sys
+import zipfile
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from assay.messages import Message
+
+STDIN = "-"
+"""The source that is the standard input, a CSV file."""
+_FORMATS = {
+    ".parquet": "parquet", ".pq": "parquet", ".xlsx": "excel", ".xlsm": "excel", ".jsonl": "json lines",
+    ".ndjson": "json lines", ".json": "json",
+}  # fmt: skip
+_PACKED = (".gz", ".zip")
+_SEEN = 2**24  # bytes by which the encoding is told
+_CHINESE = re.compile(rb"[\xa1-\xf7][\xa1-\xfe]")
+_HIGH = re.compile(rb"[\x80-\xff]")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+UTF8 = "UTF-8"
+
+
+@dataclass(frozen=True)
+class Content:
+    """Bytes of a table in memory, and what they are called."""
+
+    data: bytes
+    name: str = "the text"
+    form: str = "csv"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def opened(self) -> BinaryIO:
+        """Return a stream of the bytes."""
+        return io.BytesIO(self.data)
+
+
+class Stdin:
+    """What came through the standard input, which can be read once only."""
+
+    content: bytes | None = None
+
+    def __str__(self) -> str:
+        return "the standard input"
+
+    def opened(self) -> pa.NativeFile:
+        if Stdin.content is None:
+            Stdin.content = sys.stdin.buffer.read()
+        return pa.BufferReader(Stdin.content)
+
+
+Place = Path | Stdin | Content
+
+
+def is_file(source: Any) -> bool:
+    """Tell whether a source is bytes that must be read, and no table in memory."""
+    return isinstance(source, (str, PathLike, Content))
+
+
+def form_of(source: Any) -> str:
+    """Return how a file holds its table, by its name: "parquet", "excel", "json lines", "json", and else "csv".
+
+    >>> form_of("rows.CSV.gz"), form_of("rows.jsonl.gz"), form_of("rows.xlsx")
+    ('csv', 'json lines', 'excel')
+    """
+    if isinstance(source, Content):
+        return source.form
+    path = Path(source)
+    if path.suffix.lower() in _PACKED:
+        path = path.with_suffix("")
+    return _FORMATS.get(path.suffix.lower(), "csv")
+
+
+def place_of(source: str | PathLike | Content) -> Place:
+    """Return where a source is, if it is there."""
+    if isinstance(source, Content):
+        return source
+    if fspath(source) == STDIN:
+        return Stdin()
+    path = Path(fspath(source))
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; give a CSV or Parquet file.")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}.")
+    return path
+
+
+def opened(place: Place) -> Any:
+    """Return the unpacked bytes of a file."""
+    if not isinstance(place, Path):
+        return place.opened()
+    if place.suffix.lower() == ".zip":
+        return _member(place)
+    return pa.input_stream(place)  # which unpacks gzip
+
+
+def opened_text(place: Place) -> Any:
+    """Return the unpacked bytes of a text file, as UTF-8 whatever its encoding is."""
+    encoding = encoding_of(place)
+    return opened(place) if encoding == UTF8 else _Transcoded(opened(place), encoding)
+
+
+def encoding_of(place: Place) -> str:
+    """Return the encoding of a text file as Python calls it, told by its first bytes."""
+    with opened(place) as stream:
+        return guessed_encoding(stream.read(_SEEN))
+
+
+def guessed_encoding(start: bytes) -> str:
+    """Return the encoding of text by its first bytes: UTF-8 where that is possible, UTF-16 by its byte order mark,
+    GB18030 where high bytes come in pairs as Chinese characters do, else Windows-1252, which has all of Latin-1's
+    letters; of what is no text, UTF-8.
+
+    >>> guessed_encoding("größe\\n".encode("latin-1")), guessed_encoding("城市,价格\\n".encode("gbk"))
+    ('cp1252', 'gb18030')
+    """
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if _decodes(start, UTF8) or _CONTROL.search(start):
+        return UTF8
+    high = len(_HIGH.findall(start))
+    if 2 * len(_CHINESE.findall(start)) >= 0.8 * high and _decodes(start, "gb18030"):
+        return "gb18030"
+    return "cp1252" if _decodes(start, "cp1252") else "latin-1"
+
+
+def said_encoding(place: Place) -> str:
+    """Return a sentence about the encoding of a text file, if it is not UTF-8."""
+    encoding = encoding_of(place)
+    if encoding == UTF8:
+        return ""
+    name = {"utf-16": "UTF-16", "gb18030": "GB18030 (GBK)"}.get(encoding, "Latin-1 (Windows-1252)")
+    return Message("file.encoding", file=str(place), encoding=name)
+
+
+def _decodes(start: bytes, encoding: str) -> bool:
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(start, final=len(start) < _SEEN)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+class _Transcoded(io.RawIOBase):
+    """Text of another encoding as UTF-8."""
+
+    def __init__(self, stream: Any, encoding: str) -> None:
+        self._stream, self._decoder = stream, codecs.getincrementaldecoder(encoding)()
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while size < 0 or len(self._left) < size:
+            more = self._stream.read(2**20)
+            try:
+                self._left += self._decoder.decode(more, final=not more).encode()
+            except UnicodeError as error:
+                raise ValueError(f"the file is not all in one encoding ({error}); save it as UTF-8.") from None
+            if not more:
+                break
+        end = len(self._left) if size < 0 else size
+        found, self._left = self._left[:end], self._left[end:]
+        return found
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _member(path: Path) -> BinaryIO:
+    """Return the one file that a zip archive holds."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path} cannot be read as a zip archive: {error}.") from None
+    inside = [one for one in archive.namelist() if not one.endswith("/") and not one.startswith("__MACOSX/")]
+    if len(inside) != 1:
+        raise ValueError(f"{path} holds {len(inside)} files; a packed table must be alone in its archive.")
+    try:
+        return archive.open(inside[0])  # type: ignore[return-value]
+    except (RuntimeError, NotImplementedError) as error:  # encrypted, or packed in a way that Python does not know
+        raise ValueError(f"{path} cannot be unpacked: {error}.") from None

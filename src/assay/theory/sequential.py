@@ -1,0 +1,131 @@
+"""Statements that hold at every moment of a stream: is a mean still at most what was promised, and what is it?
+
+Losses x_1, x_2, ... in [0, 1] arrive one by one and may be looked at after each of them: whoever stops when
+the numbers please errs with the stated chance and no more. Both parts rest on Ville's inequality: a non-negative
+process that is expected to grow at no step, and begins at 1, ever reaches 1/alarm with a chance of at most alarm.
+
+References: Ville 1939; Robbins 1970 (mixtures, confidence sequences); Waudby-Smith and Ramdas 2024 (betting on bounded
+values); Shin, Ramdas and Rinaldo 2024 (processes begun at each moment, for changes that come late).
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import betaln, xlog1py, xlogy
+
+from assay.theory import _checks as check
+
+STAKES = 0.5 ** np.arange(1, 11)
+"""Shares of the money that are bet on a loss above the promise."""
+_ENOUGH = 1e100  # money beyond which counting it is of no use
+
+
+class Promise:
+    """Watches whether the mean of losses is at most `bound`; says that it is not with a chance of `alarm` at most, if
+    each loss is expected, given the earlier ones, to be at most the bound.
+
+    For each stake f, money begun at moment j becomes prod_{s >= j} (1 + f (x_s / bound - 1)), which no step is expected
+    to increase while the promise is kept. A share 1/(j (j + 1)) of it is begun at each moment j, so that a promise that
+    breaks late is noticed as well, at the price of 2 ln j in the logarithm. The evidence is the mean over the stakes.
+
+    >>> kept, broken = Promise(0.1), Promise(0.1)
+    >>> kept.see([0, 0, 0, 0, 0, 0, 0, 0, 0, 1] * 30)
+    >>> broken.see([0, 0, 0, 0, 0, 0, 0, 0, 0, 1] * 30 + [0, 1] * 20)
+    >>> kept.broken, broken.broken
+    (False, True)
+    """
+
+    def __init__(self, bound: float, alarm: float = 0.01) -> None:
+        self.bound, self.alarm = check.probability("bound", bound), check.probability("alarm", alarm)
+        self.count, self.total, self.most = 0, 0.0, 1.0
+        self.alarmed_at: int | None = None
+        self._money = np.zeros(len(STAKES))
+
+    def see(self, losses: Iterable[float]) -> None:
+        """Take further losses, in the order in which they came."""
+        for loss in check.losses(list(losses), least=0).tolist():
+            self._see(loss)
+
+    def _see(self, loss: float) -> None:
+        self.count += 1
+        self.total += loss
+        begun = 1.0 / (self.count * (self.count + 1.0))
+        self._money = np.minimum((self._money + begun) * (1.0 + STAKES * (loss / self.bound - 1.0)), _ENOUGH)
+        self.most = max(self.most, self.evidence)
+        if self.broken and self.alarmed_at is None:
+            self.alarmed_at = self.count
+
+    @property
+    def evidence(self) -> float:
+        """How much money there is now, of 1 at the beginning: what is begun, and what is not begun yet."""
+        return float(self._money.mean()) + 1.0 / (self.count + 1.0)
+
+    @property
+    def broken(self) -> bool:
+        """Whether the evidence has ever reached 1/alarm."""
+        return self.most * self.alarm >= 1.0 + 1e-9
+
+    @property
+    def mean(self) -> float:
+        """The mean of the losses so far; NaN of none."""
+        return self.total / self.count if self.count else math.nan
+
+    def limits(self, delta: float = 0.05) -> tuple[float, float]:
+        """Return limits of the expected loss, if it does not change; see `mean_always`."""
+        return mean_always(self.total, self.count, delta)
+
+    def plain(self) -> dict[str, Any]:
+        """Return what is known as plain numbers."""
+        return {
+            "bound": self.bound, "alarm": self.alarm, "count": self.count, "total": self.total, "most": self.most,
+            "alarmed_at": self.alarmed_at, "money": self._money.tolist(),
+        }  # fmt: skip
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Promise":
+        """Return what `plain` wrote down; raise ValueError if that is not what it wrote."""
+        try:
+            found = cls(plain["bound"], plain["alarm"])
+            found.count = check.whole("count", plain["count"], low=0)
+            found.total = check.number("total", plain["total"], low=0.0, high=found.count)
+            found.most = check.number("most", plain["most"], low=1.0)
+            at = plain["alarmed_at"]
+            found.alarmed_at = None if at is None else check.whole("alarmed_at", at)
+            money = [check.number("money", one, low=0.0, high=_ENOUGH) for one in plain["money"]]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"this is no record of a promise: {error!r}") from None
+        if len(money) != len(STAKES):
+            raise ValueError(f"a record of a promise has {len(STAKES)} stakes; this one has {len(money)}.")
+        found._money = np.array(money)
+        return found
+
+
+def mean_always(total: float, count: int, delta: float) -> tuple[float, float]:
+    """Return limits of the expected loss from the sum of `count` losses in [0, 1]: the limits after every count hold
+    together, but for a chance of delta.
+
+    The likelihood of the losses under coins, mixed over Beta(1/2, 1/2), over that under a mean g is, as a function of
+    each loss, below the straight line between its values at 0 and 1, and so expected to grow at no step if g is the
+    mean (Robbins 1970). The limits are where it reaches 1/delta.
+
+    >>> [round(one, 4) for one in mean_always(10, 100, 0.05)]
+    [0.0291, 0.2275]
+    """
+    n, log_inverse = check.whole("count", count, low=0), -math.log(check.failure(delta))
+    s = check.number("total", total, low=0.0, high=float(n))
+    if not n:
+        return 0.0, 1.0
+    mixed = betaln(0.5 + s, 0.5 + n - s) - betaln(0.5, 0.5)
+
+    def beyond(g: float) -> float:
+        return mixed - float(xlogy(s, g) + xlog1py(n - s, -g)) - log_inverse
+
+    mean, edge = s / n, 1e-15
+    if beyond(mean) >= 0:  # never so, since the mixture is below the largest likelihood; but for rounding
+        return 0.0, 1.0
+    low = brentq(beyond, edge, mean) if mean > edge and beyond(edge) > 0 else 0.0
+    high = brentq(beyond, mean, 1 - edge) if mean < 1 - edge and beyond(1 - edge) > 0 else 1.0
+    return check.down(low - 1e-10), check.up(high + 1e-10)

@@ -43,7 +43,7 @@ def test_a_good_model_is_proved_to_beat_the_baseline_and_a_bad_one_is_not():
     claim = certificate.find("P61")
     assert (claim.direction, judged(certificate, model, X, y)) == ("lower", "PROVED-GIVEN")
     assert 0.05 < claim.value < 0.3
-    assert "below that of always answering" in claim.statement
+    assert "below that of always predicting" in claim.statement
     model, certificate, X, y = certified(0, signal=0.0)
     assert (certificate.find("P61").direction, judged(certificate, model, X, y)) == ("upper", "PROVED-GIVEN")
 
@@ -123,7 +123,7 @@ def test_the_sign_test_proves_that_a_model_is_better_where_bets_do_not():
         if "P61/2" in found and found["P61/1"].direction == "upper":
             only += 1
             claim = found["P61/2"]
-            assert claim.statement.startswith("On new data it errs less often than always answering")
+            assert claim.statement.startswith("On new data it errs less often than always predicting")
             counts = claim.params["alone"], claim.params["alone"] + claim.params["other_alone"]
             assert binom.cdf(*counts, 0.5) <= float(claim.delta)
             assert status(certificate, model, X, y, "holdout.better") == "PROVED-GIVEN"

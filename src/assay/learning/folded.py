@@ -177,10 +177,10 @@ class FoldedTable(TableModel):
         rows = raw_table(source)
         return np.hstack([one.raw(rows) for one in self.members])
 
-    def encode(self, source: Any, *, lenient: bool = False) -> tuple[np.ndarray, dict[str, list[str]]]:
-        """Return the raw rows, which the members encode, and the levels that one of them does not know."""
+    def read_and_encode(self, source: Any, *, lenient: bool = False) -> tuple[Table, np.ndarray]:
+        """Return the columns that members read, and the raw rows, which the members encode."""
         rows = raw_table(source)
-        return self.raw(rows), self.read(rows, lenient=lenient).unknown
+        return self.read(rows, lenient=lenient), self.raw(rows)
 
     def _used(self, source: RawTable) -> Used:
         raw = self.raw(source)

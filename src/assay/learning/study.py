@@ -20,8 +20,8 @@ import numpy as np
 
 from assay.checker.rules.folds import of_vote
 from assay.claims.claim import Certificate
-from assay.claims.definitions import outward, up
-from assay.claims.definitions import percent as percent_up
+from assay.claims.sentences import outward, up
+from assay.claims.sentences import percent as percent_up
 from assay.data import RawTable, Table, raw_table
 from assay.explain import Explanation, explain, grouped
 from assay.guarantees.seal import RepeatedUseWarning

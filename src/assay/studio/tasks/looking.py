@@ -9,6 +9,7 @@ import numpy as np
 from assay import datasets
 from assay.data import Column, RawTable, Table, raw_table
 from assay.data.table import ColumnSummary
+from assay.messages import Message
 from assay.studio.child import most_bytes
 
 SAMPLE = 50_000
@@ -44,17 +45,14 @@ def _refuse_what_cannot_fit(file: str) -> None:
     except (OSError, ValueError):
         return  # reading it says what is wrong
     if 8 * about.num_rows * about.num_columns > most_bytes() / 4:
-        raise ValueError(
-            f"the table has {about.num_rows:,} rows and {about.num_columns:,} columns: there is not enough memory for "
-            "so many cells; take fewer rows or columns."
-        )
+        raise ValueError(Message("memory.cells", rows=about.num_rows, columns=about.num_columns))
 
 
 def look(source: Source, kinds: dict[str, Any], target: str, sample: str) -> dict[str, Any]:
     """Return what the Table page shows; a sample of the rows goes to the file `sample`."""
     table = open_table(source, kinds)
     if not table.columns:
-        raise ValueError("the table has no columns.")
+        raise ValueError(Message("no-columns"))
     if target not in table.columns:
         target = datasets.TARGETS.get(source.get("bundled", ""), table.names[-1])
     rng = np.random.default_rng(0)

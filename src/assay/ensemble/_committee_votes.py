@@ -11,7 +11,7 @@ often the rows that are not rejected are wrong: at the share that was fixed in a
 share that could be asked for at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -27,8 +27,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from assay.card import Card
 from assay.claims.claim import NotApplicable
-from assay.ensemble._combined import labelled, probability_link, raw_link, reject_label, vote_link
+from assay.data.blocks import Block
+from assay.ensemble._combined import labelled, reject_label
 from assay.ensemble._committee_base import CommitteeOf, drawn_ties
+from assay.ensemble._member_outputs import Output, mean_of, probability_link, raw_link, vote_link, votes_of
 from assay.ensemble._members import one_hot
 from assay.ensemble._routing import routed_fits
 from assay.fitlog import FitLog
@@ -182,6 +184,9 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
 
     def _link_of(self, t: int) -> int:
         return (probability_link if self.voting == "soft" else vote_link)(self.members_[t])
+
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        return votes_of(said, self.vote_weights_, self.links_, float(self.needed_))
 
     # What it says
     # ----------------------------------------------------------------------------------------
@@ -351,6 +356,9 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
 
     def _link_of(self, t: int) -> int:
         return raw_link(self.members_[t])
+
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        return mean_of(said, self.vote_weights_)
 
     def _member_output(self, member: Any, X: Any) -> np.ndarray:
         return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)

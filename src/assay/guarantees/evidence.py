@@ -104,6 +104,11 @@ class Scores(Decided):
         return own_margins(values, labels(rows)) - (1 if values.shape[1] == 1 else 2) * radius
 
 
+class Tally(OfBlocks):
+    """What each class has in a vote of a classifier that hands over no scores, counts or sums of weights, of which
+    shares are its probabilities: `of` returns numbers >= 0, (rows, classes), and their radius, as of scores."""
+
+
 class Predictions(OfBlocks):
     """Numbers that a regression predicts: `of` returns values (rows, targets) and their radius: a number, one per row,
     or an array (rows, targets)."""

@@ -8,7 +8,7 @@ follows from them; then it may be chosen on rows that the classifier was not fit
 for the choice among thresholds that were fixed in advance.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -19,9 +19,10 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
-from assay.checker.families.thresholds import GRID, matrices
 from assay.claims.claim import NotApplicable
-from assay.ensemble._combined import OfLearners, Task, fit_members, labelled, probability_link, reject_label
+from assay.data.blocks import Block
+from assay.ensemble._combined import OfLearners, Task, fit_members, labelled, reject_label
+from assay.ensemble._member_outputs import UNIT, Output, probability_link
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Decided, Gathered, labels
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, CertifyOptions, Statement, Vacuous, claim
@@ -32,6 +33,18 @@ from assay.theory.concentration import kl_upper
 from assay.theory.spaces import Unbounded
 
 _FOLDS = 3  # on which a threshold is chosen for a metric
+
+
+GRID = 100
+"""Thresholds fixed in advance are 1/100, ..., 99/100; strengths of the costs 0, 1/100, ..., 1."""
+
+
+def matrices(cost: np.ndarray) -> list[np.ndarray]:
+    """Return the matrices of the thresholds of two classes, or of the strengths of the costs, fixed in advance."""
+    if len(cost) == 2:
+        return [np.diag([t / GRID, 1 - t / GRID]) for t in range(1, GRID)]
+    equal, scaled = 1 - np.eye(len(cost)), cost / cost.max()
+    return [-((1 - s / GRID) * equal + s / GRID * scaled) for s in range(GRID + 1)]
 
 
 class Weighing(ClassifierMixin, OfLearners):
@@ -65,6 +78,11 @@ class Weighing(ClassifierMixin, OfLearners):
 
     def _link_of(self, t: int) -> int:
         return probability_link(self.members_[t])
+
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        shares, errors = said[0]
+        size = np.abs(self.matrix_)
+        return shares @ self.matrix_, (errors + 4 * (len(size) + 8) * UNIT * np.abs(shares)) @ size
 
     def _shares(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "members_")

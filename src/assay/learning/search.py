@@ -385,9 +385,9 @@ class Search:
         """Tell whether the probabilities of a learner are ones that certificates of votes and stacks can read."""
         if self.problem.task == "regress":
             return True
-        from assay.ensemble._combined import has_probability_link
+        from assay.ensemble._member_outputs import may_have_probability_link
 
-        return has_probability_link(one.name)
+        return may_have_probability_link(one.kind())
 
 
 def _doubt(one: Candidate, usual: Candidate | None) -> float:

@@ -81,6 +81,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
     [0, 1]
     """
 
+    probabilities_of_family = False  # those of a loss that is not the logistic one follow another rule
     card = Card(
         name="Linear classifier by stochastic gradients",
         zh="随机梯度下降分类",

@@ -27,7 +27,7 @@ from assay.card import Card, log, options
 from assay.claims.claim import Claim, NotApplicable
 from assay.claims.model import StoredModel
 from assay.data.blocks import Block
-from assay.guarantees.evidence import Evidence, Predictions, Votes
+from assay.guarantees.evidence import Evidence, Predictions, Tally, Votes
 from assay.guarantees.ledger import Statement, Vacuous, error_rate
 from assay.neighbors._base import KeptRows, Neighbors, VoteWeights, neighbor_weights, without
 from assay.neighbors._search import nearest
@@ -195,6 +195,7 @@ class KNeighborsClassifier(LabelColumns, Neighbors):
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predicted classes."""
         yield Votes(codes_of_block, (self,))
+        yield Tally(_tally, (self,))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the neighbours of some rows, and the number of rows without a majority when left out."""
@@ -335,6 +336,15 @@ def predicted_codes(learner: Any, Q: np.ndarray) -> np.ndarray:
 def codes_of_block(block: Block, learner: Any) -> np.ndarray:
     """Return the position of the class of each row."""
     return predicted_codes(learner, block.X)
+
+
+def _tally(block: Block, learner: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the votes for each class; inverse distances are rounded, votes that count alike are not."""
+    votes = learner._votes(block.X)
+    rounded = (
+        0.0 if learner.weights in (None, "uniform") else 2.0**-49 * (votes.shape[1] + 8 * learner.n_neighbors + 32)
+    )
+    return votes, rounded * votes.sum(axis=1)
 
 
 def _other_neighbors(learner: Any, asked: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
-from assay.guarantees.evidence import Evidence, Votes
+from assay.guarantees.evidence import Evidence, Tally, Votes
 from assay.neighbors import NearestNeighbors
 from assay.params import Count, Function, NameOr, Number, check, refuse
 from assay.scan import Rows
@@ -295,6 +295,7 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the decisions."""
         yield Votes(_decided, (self,))
+        yield Tally(_tally, (self,))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how far the distributions are from the fixed point."""
@@ -335,6 +336,18 @@ def gaussian(A: Any, B: Any, gamma: float) -> np.ndarray:
     W = np.exp(np.multiply(square, -gamma, out=square), out=square)
     W[W < _LEAST_WEIGHT] = 0.0
     return W
+
+
+def _tally(block: Block, model: GraphLearner) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of the neighbours' distributions or, with weights, their mean; nothing is known of a row all of
+    whose weights have lost their digits."""
+    values = model._sums(block.X)
+    if model.kernel == "knn":
+        return values, np.full(len(values), 1e-13 * model.n_neighbors * len(model.classes_))
+    total = values.sum(axis=1)
+    loss = 1e-13 * (len(model.labels_) + _LOST * (model.n_features_in_ + 8))
+    lost = (total < 2e-280) & ((total > 0) | model._at_the_edge(block.X))
+    return values / np.where(total > 0, total, 1.0)[:, None], np.where(lost, 2.0, loss)
 
 
 def _decided(block: Block, model: GraphLearner) -> np.ndarray:

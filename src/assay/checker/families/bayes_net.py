@@ -144,7 +144,7 @@ FAMILY = Family(
     "bayes_net",
     {
         "density": Variant(_ARRAYS, networks.read_density, target=False),
-        "classifier": Variant(_ARRAYS, networks.read_classifier, classes=True),
+        "classifier": Variant(_ARRAYS, networks.read_classifier, classes=True, probabilities=("logistic",)),
     },
     CLAIMS,
 )

@@ -92,6 +92,7 @@ FAMILY = Family(
             {"coef_": SINGLE, "intercept_": SINGLE},
             read_fisher,
             classes=True,
+            probabilities=("logistic",),
             more={
                 "scalings_": _directions,
                 "means_": _per_class("d"),
@@ -103,6 +104,7 @@ FAMILY = Family(
             {"center_": NUMBERS, "quadratic_": NUMBERS, "linear_": NUMBERS, "constant_": NUMBERS},
             read_quadratic,
             classes=True,
+            probabilities=("logistic",),
             more={"means_": _per_class("d"), "sigma_": _per_class("d", "d"), "priors_": _shares},
         ),
     },

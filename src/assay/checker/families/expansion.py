@@ -72,6 +72,7 @@ FAMILY = Family(
             ARRAYS,
             expansions.read_expansion,
             classes=True,
+            probabilities=("logistic",),
             more={
                 "class_weight_": class_weights,
                 "priors_": class_weights,

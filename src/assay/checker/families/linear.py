@@ -119,7 +119,9 @@ _ARRAYS = {"coef_": NUMBERS, "intercept_": NUMBERS}
 FAMILY = Family(
     "linear",
     {
-        "classifier": Variant(_ARRAYS, read_linear, classes=True, more={"class_weight_": class_weights}),
+        "classifier": Variant(
+            _ARRAYS, read_linear, classes=True, probabilities=("logistic",), more={"class_weight_": class_weights}
+        ),
         "regressor": Variant(_ARRAYS, read_linear),
     },
     CLAIMS,

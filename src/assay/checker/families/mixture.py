@@ -56,7 +56,10 @@ FAMILY = Family(
     {
         **{kind: Variant(_ARRAYS, partial(densities.read_mixture, kind), target=False) for kind in densities.KINDS},
         "classifier": Variant(
-            {"priors_": NUMBERS, "component_class_": WHOLE, **_ARRAYS}, densities.read_classifier, classes=True
+            {"priors_": NUMBERS, "component_class_": WHOLE, **_ARRAYS},
+            densities.read_classifier,
+            classes=True,
+            probabilities=("logistic",),
         ),
     },
     CLAIMS,

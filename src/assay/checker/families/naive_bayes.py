@@ -31,13 +31,20 @@ _COUNTS = {"feature_count_": NUMBERS, **_SIZES, "alpha_": NUMBERS}
 _MOMENTS = dict.fromkeys(("column_count_", "theta_", "var_", "added_"), NUMBERS)
 _LEVELS = {"n_levels_": WHOLE, "level_values_": NUMBERS, "level_counts_": NUMBERS}
 _REST = {"smoothing_": NUMBERS, "reads_gaps_": WHOLE, "column_types_": TEXT}
+_LOGISTIC = ("logistic",)
 FAMILY = Family(
     "naive_bayes",
     {
-        "columns": Variant({**_LEVELS, **_MOMENTS, **_SIZES, **_REST}, bayes.read_columns, classes=True),
-        "multinomial": Variant(_COUNTS, bayes.read_multinomial, classes=True),
-        "complement": Variant({**_COUNTS, "norm_": WHOLE}, bayes.read_complement, classes=True),
-        "bernoulli": Variant({**_COUNTS, "binarize_": NUMBERS}, bayes.read_bernoulli, classes=True),
+        "columns": Variant(
+            {**_LEVELS, **_MOMENTS, **_SIZES, **_REST}, bayes.read_columns, classes=True, probabilities=_LOGISTIC
+        ),
+        "multinomial": Variant(_COUNTS, bayes.read_multinomial, classes=True, probabilities=_LOGISTIC),
+        "complement": Variant(
+            {**_COUNTS, "norm_": WHOLE}, bayes.read_complement, classes=True, probabilities=_LOGISTIC
+        ),
+        "bernoulli": Variant(
+            {**_COUNTS, "binarize_": NUMBERS}, bayes.read_bernoulli, classes=True, probabilities=_LOGISTIC
+        ),
     },
     CLAIMS,
 )

@@ -198,7 +198,10 @@ FAMILY = Family(
     "neighbors",
     {
         "classifier": Variant(
-            {"fit_X_": NUMBERS, "fit_y_": WHOLE, "neighbor_numbers_": WHOLE}, read_stored, classes=True
+            {"fit_X_": NUMBERS, "fit_y_": WHOLE, "neighbor_numbers_": WHOLE},
+            read_stored,
+            classes=True,
+            probabilities=("counts",),
         ),
         "regressor": Variant({"fit_X_": NUMBERS, "fit_y_": NUMBERS, "neighbor_numbers_": WHOLE}, read_stored),
         "rows": Variant({"fit_X_": NUMBERS}, read_rows, target=False),

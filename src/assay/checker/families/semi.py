@@ -288,6 +288,7 @@ FAMILY = Family(
             {"fit_X_": NUMBERS, "labels_": WHOLE, "spread_": NUMBERS, "graph_numbers_": NUMBERS},
             read_graph,
             classes=True,
+            probabilities=("counts",),
         ),
         "masked": Variant(
             dict.fromkeys(("center_", "scale_", "W_", "b_", "V_", "c_"), NUMBERS),

@@ -81,11 +81,19 @@ _TYPES |= dict.fromkeys(("node_weight_", "node_impurity_"), NUMBERS)
 _NODES = {name: _TYPES.get(name, WHOLE) for name in trees.NODES}
 _BASE, _WEIGHTS = {**_NODES, "base_score_": NUMBERS}, {**_NODES, "estimator_weights_": NUMBERS}
 
+_PROBABILITIES = {
+    "classifier": ("leaves",),
+    "vote": ("shares",),
+    "sum-classifier": ("logistic",),
+    "weighted-vote": ("boosted",),
+}
+
 
 def _variant(kind: str, arrays: Mapping[str, tuple[str, ...]], classes: bool) -> Variant:
     single = {"leaf_rows_": _leaf_rows} if kind in ("classifier", "regressor") else {}
     more = {"member_columns_": _columns, **single}
-    return Variant(arrays, partial(trees.read_trees, kind), classes=classes, more=more)
+    links = _PROBABILITIES.get(kind, ())
+    return Variant(arrays, partial(trees.read_trees, kind), classes=classes, probabilities=links, more=more)
 
 
 def _leaf_rows(array: Any, model: Any) -> bool:

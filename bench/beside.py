@@ -213,7 +213,7 @@ def _difference(said: str, first: Any, second: Any) -> Any:
         return lambda fresh: mean(1.0 * (fresh.off(first) > fresh.off(second)) - 0.5)
     if "share of all rows in which the first is further off, less that in which it is nearer" in said:
         return lambda fresh: mean(np.sign(fresh.off(first) - fresh.off(second)))
-    counted = re.search(r"absolute error \(each counted up to (\S+)\) of the first minus that of the second", said)
+    counted = re.search(r"absolute error \(errors clipped at (\S+)\) of the first minus that of the second", said)
     if counted:
         clip = float(counted[1])
         return lambda fresh: mean(fresh.off(first, clip) - fresh.off(second, clip))

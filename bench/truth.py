@@ -256,7 +256,7 @@ def _in_words(found: Any, y: np.ndarray) -> list[tuple[str, str, Callable[[re.Ma
     return [
         ("errs in at most", rf"it errs in at most {_NUMBER} %", lambda _: wrong),
         (
-            "mean absolute error, clipped", rf"\(each counted up to {_NUMBER}\) is at most {_NUMBER}",
+            "mean absolute error, clipped", rf"\(errors clipped at {_NUMBER}\) is at most {_NUMBER}",
             lambda match: lambda fresh: over(fresh.off(model, float(match[1])), fresh),
         ),
         (
@@ -266,14 +266,14 @@ def _in_words(found: Any, y: np.ndarray) -> list[tuple[str, str, Callable[[re.Ma
         ("their vote", rf"and their vote in at most {_NUMBER} %", lambda _: lambda fresh: share(fresh.wrong(model))),
         (
             "mean absolute error within a range",
-            rf"\(targets counted within {_NUMBER} to {_NUMBER}\) is at most {_NUMBER}", in_range,
+            rf"\(targets clipped to {_NUMBER} to {_NUMBER}\) is at most {_NUMBER}", in_range,
         ),
         ("F1", rf"its F1(?: of (.+?))? is at least {_NUMBER}", of_f1),
-        ("balanced", rf"every class counted alike is at most {_NUMBER} %", lambda _: partial(balanced, model=model)),
+        ("balanced", rf"balanced error rate is at most {_NUMBER} %", lambda _: partial(balanced, model=model)),
         ("area under the ROC curve", rf"area under the ROC curve is at least {_NUMBER}", lambda _: said_auc),
         ("Brier score", rf"Brier score is at most {_NUMBER}", lambda _: lambda fresh: mean(brier(fresh, model))),
         ("mean cost", rf"mean cost is at most {_NUMBER}", lambda _: lambda fresh: mean(cost(fresh, model))),
-        ("beats the baseline", rf"proved to beat always answering (.+?), by at least {_NUMBER}", beaten),
+        ("beats the baseline", rf"proved to beat always predicting (.+?), by at least {_NUMBER}", beaten),
     ]  # fmt: skip
 
 

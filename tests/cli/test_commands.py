@@ -92,7 +92,7 @@ def test_learn_shows_a_leaderboard_and_says_why(learnt):
     assert re.search(r"is chosen: of 2 learners tried on the 750 training rows", learnt)
     assert "95 % confidence" in learnt
     assert "Held-out errors are shares of rows predicted wrongly" in learnt
-    assert "always answering no" in learnt
+    assert "always predicting no" in learnt
 
 
 def test_the_leaderboard_fits_a_terminal(credit, tmp_path, monkeypatch):
@@ -246,8 +246,8 @@ def test_the_report_does_without_matplotlib(tmp_path, monkeypatch):
 def test_regression_has_a_bound_without_the_user_knowing_what_a_clip_is(tmp_path):
     files = ["--out", tmp_path / "m.assay", "--report", tmp_path / "r.html"]
     files += ["--learners", "LinearRegression,Ridge"]
-    assert re.search(r"each counted up to \d", run("learn", "diabetes", *files).output)
-    assert "each counted up to 300" in run("learn", "diabetes", "--clip", "300", *files).output
+    assert re.search(r"errors clipped at \d", run("learn", "diabetes", *files).output)
+    assert "errors clipped at 300" in run("learn", "diabetes", "--clip", "300", *files).output
     certificate = assay.load(tmp_path / "m.assay").certificate
     assert certificate.delta_total == "0.05"
     assert certificate.find("P05").params["clip"] == 300

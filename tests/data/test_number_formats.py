@@ -61,7 +61,7 @@ def test_each_form_gives_the_plain_numbers_whole_and_streamed(form, tmp_path):
     column = table.column("amount")
     assert column.type.kind == "numeric"
     np.testing.assert_array_equal(column.data, numbers(form, gaps, [(7, ""), (8, "")]))
-    assert "2 cells that are no numbers ('see note', '??') are gaps" in column.note
+    assert "2 cells that are not numbers ('see note', '??') are missing values" in column.note
     schema = table.schema
     later = read(path, schema=schema).require_same_columns(schema)[0]
     assert later.column("amount").data.tobytes() == column.data.tobytes()
@@ -177,7 +177,7 @@ def test_an_index_of_a_frame_is_left_out_and_other_columns_without_a_name_get_on
     for table in (read(path), read(pd.read_csv(path))):
         assert table.names == ["a", "b"]
         (why,) = table.left_out.values()
-        assert why == "it has no name and counts the rows; a frame's index was written with it."
+        assert why == "it has no name and counts the rows; the index of a data frame was written with it."
     later = read(path, schema=read(path).schema)
     assert later.matrix().tolist() == [[1.5, 0], [2.5, 1], [4.5, 0]]
     frame.index = [7, 3, 9]
@@ -202,9 +202,9 @@ def test_columns_that_say_nothing_are_left_out_with_a_reason(tmp_path):
     assert useful.names == ["x", "y"]
     assert useful.left_out == {
         "empty": "it has no value in any row.",
-        "user_id": "it names each row, so it says nothing about new ones.",
+        "user_id": "it identifies each row, so it carries no information about new ones.",
         "constant": "it has the same value in every row.",
-        "name": "it names each row, so it says nothing about new ones.",
+        "name": "it identifies each row, so it carries no information about new ones.",
     }
     with pytest.raises(ValueError, match=r"there is no column to learn from\. Column 'constant': it has the same"):
         read({"constant": [1.0, 1.0]}).useful()
@@ -252,9 +252,9 @@ def test_the_summary_says_what_was_done_and_what_to_do():
     )
     rate, grade, size, name, empty = table.summary()
     assert (rate.kind, rate.holds, rate.note) == ("numeric", "0 to 29.5", "numbers written like 1234.5%")
-    assert grade.advice == "--nominal grade if its numbers are names."
-    assert size.advice.startswith("--ordered size=lowest,...,highest")
-    assert (name.distinct, name.missing, name.advice) == (n - 1, 1, "--drop name if it names the rows.")
+    assert grade.advice.render(place="terminal") == "--nominal grade if its numbers are names."
+    assert size.advice.render(place="terminal").startswith("--ordered size=lowest,...,highest")
+    assert (name.distinct, name.missing, name.advice) == (n - 1, 1, "drop='name' if it identifies the rows.")
     assert (empty.kind, empty.note) == ("left out", "it has no value in any row.")
 
 

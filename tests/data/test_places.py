@@ -96,7 +96,7 @@ def test_json_is_records_with_types(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("t.json", "[1, 2]", "row 0 .* is no object"),
+        ("t.json", "[1, 2]", "row 0 .* is not an object"),
         ("t.json", "[]", "must hold a list of records"),
         ("t.json", "[" * 100_000, "cannot be read as JSON"),
         ("t.jsonl", '{"a": 1}\n{"a"', "cannot be read as JSON"),

@@ -153,7 +153,7 @@ def test_columns_may_change_place_and_number_columns_may_have_become_whole():
 
 def test_refusals_of_later_tables(tmp_path):
     schema = read({"a": [1.5, 2.5], "b": ["x", "y"]}).schema
-    with pytest.raises(ValueError, match="lacks the column b that the model was fitted with; it has a, c"):
+    with pytest.raises(ValueError, match="lacks columns that the model was fitted with: b; it has a, c"):
         read({"a": [1.0], "c": [2.0]}).require_same_columns(schema)
     with pytest.raises(ValueError, match="column 'a' must hold numbers; got 'one' in row 1"):
         read({"a": [None, "one"], "b": ["x", "y"]}).require_same_columns(schema)

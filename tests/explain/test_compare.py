@@ -11,7 +11,7 @@ from assay.data import ColumnType, read
 from assay.explain import compare
 from assay.explain.comparison import _limits
 from assay.guarantees.seal import RepeatedUseWarning
-from assay.report.said import is_known
+from assay.messages import Message
 from assay.theory.concentration import betting_upper
 from assay.theory.paired import mean_limits, sign_test
 
@@ -58,7 +58,7 @@ def test_ties_are_rows_too():
     assert found.alone == (90, 40)
     assert found.verdict == "second"
     assert 0.01 < found.low < 0.05 < found.high < 0.09
-    assert all(is_known(sentence) for sentence in found.sentences)
+    assert all(isinstance(sentence, Message) for sentence in found.sentences)
 
 
 def test_numbers_are_compared_over_all_rows():
@@ -68,7 +68,7 @@ def test_numbers_are_compared_over_all_rows():
     found = compare(saved("a", "regress"), saved("b", "regress"), {"a": a, "b": b, "row": np.arange(1000.0), "y": y})
     assert found.alone == (90, 40)
     assert 0.0 < found.low < 0.05 < found.high < 0.1
-    assert all(is_known(sentence) for sentence in found.sentences)
+    assert all(isinstance(sentence, Message) for sentence in found.sentences)
 
 
 def test_the_order_of_the_table_does_not_matter():
@@ -128,4 +128,4 @@ def test_rows_that_had_been_looked_at_before_are_named(tmp_path, monkeypatch):
         ]
     found = compare(*studies, table)
     looked = [one for one in found.sentences if "had been looked at" in one]
-    assert [("second" in one, is_known(one)) for one in looked] == [(True, True)]
+    assert [("second" in one, isinstance(one, Message)) for one in looked] == [(True, True)]

@@ -101,7 +101,7 @@ def test_a_better_model_is_proved_better_and_the_choice_is_paid_for(tmp_path):
     assert same.rows == len(np.intersect1d(good.certificate.split["holdout"], poor.certificate.split["holdout"]))
     good.model.memory = replace(good.model.memory, compared=100)
     paid = compare(_saved(good), b, table)
-    assert "among 100 is paid for" in " ".join(paid.sentences)
+    assert "Bonferroni-corrected for 100 models" in " ".join(paid.sentences)
     assert paid.low < same.low <= same.high < paid.high
     new = compare(b, a, columns(500, 5))
     assert (new.verdict, new.rows) == ("second", 500)

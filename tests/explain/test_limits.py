@@ -170,7 +170,7 @@ def test_rows_of_groups_have_no_limits_and_it_is_said_why():
     found = assay.learn(table, "y", group="who", learners=["LogisticRegression"], trials=1, workers=0)
     said = found.explain()
     assert set(said.importance["low"]) == set(said.subgroups["high"]) == set(said.calibration["low"]) == {None}
-    assert "no independent draws" in said.limits
+    assert "not independent draws" in said.limits
 
 
 def test_the_page_pays_for_the_finalists():
@@ -183,7 +183,7 @@ def test_the_page_pays_for_the_finalists():
     narrow, wide = explain(*_args(found), delta=0.05), found.explain()
     assert wide.subgroups["high"][0] > narrow.subgroups["high"][0]
     assert wide.subgroups["high"] == explain(*_args(found), delta=0.005).subgroups["high"]
-    assert "but for a chance of 0.05." in wide.limits, "whichever finalist is chosen: that of all of them together"
+    assert "except with probability 0.05." in wide.limits, "whichever finalist is chosen: that of all of them together"
 
 
 def _args(found):

@@ -11,6 +11,7 @@ from scipy.stats import binom, multinomial
 from assay import learn, verify
 from assay.guarantees.ledger import CertifyOptions
 from assay.guarantees.seal import issue
+from assay.learning import baseline
 from assay.linear_model import LogisticRegression
 from assay.theory.concentration import betting_upper, clopper_pearson_lower, clopper_pearson_upper
 
@@ -204,7 +205,7 @@ def test_a_model_behind_the_baseline_is_called_that_in_the_first_sentence():
     noise = {"a": rng.normal(size=300), "y": rng.choice(["no", "yes"], 300, p=[0.8, 0.2])}
     study = learn(noise, "y", learners=["DecisionTreeClassifier"], trials=1, workers=0)
     assert study.chosen.loss > study.baseline.loss
-    assert study.why.startswith("No model is better than always answering no, whose error rate")
+    assert study.why.startswith("No model is better than always predicting no, whose error rate")
 
 
 def test_who_asks_for_the_area_is_told_of_the_area():
@@ -225,7 +226,7 @@ def test_one_that_could_not_be_finished_is_named():
     from assay.learning.search import Candidate
     from assay.learning.verdict import _choice
 
-    base = Candidate("Baseline", losses=[0.5], cv=0.5, note="always no")
+    base = Candidate("Baseline", losses=[0.5], cv=0.5, note=baseline.in_words("no", "classify"))
     chosen = Candidate("Ridge", losses=[0.3, 0.31, 0.3], cv=0.3)
     better = Candidate("SVC", losses=[0.1, 0.11, 0.1], cv=0.1, status="left out")
     found = SimpleNamespace(

@@ -15,8 +15,8 @@ from assay.guarantees.draws import fold_of_rows
 from assay.learning import search
 from assay.learning.folds import FoldModel, Folds
 from assay.learning.search import Budget, Candidate
+from assay.messages import Message
 from assay.neighbors import KNeighborsClassifier
-from assay.report.said import is_known
 from assay.report.views import in_chinese
 from tests.learning.fold_rows import DELTA, columns, judged, learnt, numbers
 
@@ -61,7 +61,7 @@ def test_numbers_by_hand():
     np.testing.assert_allclose(model.predict(study.table), np.mean(parts, axis=0))
     assert judged(study).holds
     assert study.chosen.bound == study.certificate.find("P22/2").value > study.chosen.holdout_error * 0.5
-    assert "targets counted within" in study.why
+    assert "targets clipped to" in study.why
 
 
 @pytest.mark.parametrize("table", [columns(300, 0), numbers(150, 1)], ids=["classes", "numbers"])
@@ -74,7 +74,7 @@ def test_the_comparison_with_the_baseline_is_said_as_it_is_measured(table):
     assert "mean of the 3 models" not in claim.statement
     assert "on average" in study.why.rpartition(";")[2]
     assert "outside each fold" in study.why
-    assert is_known(study.why)
+    assert isinstance(study.why, Message)
     assert "该折之外" in in_chinese(claim)
     if claim.template == "P62/2":
         assert "outside the fold are counted as its ends" in claim.statement
@@ -139,7 +139,7 @@ def test_a_class_that_a_fold_lacks_is_an_error_of_its_model():
 def test_refusals(given, words):
     with pytest.raises(ValueError, match=words):
         learnt(columns(60, 0), **given)
-    with pytest.raises(ValueError, match="--clip"):
+    with pytest.raises(ValueError, match="clip is for a hold-out set"):
         learnt(numbers(60, 0), learners=["Ridge"], clip=1.0)
 
 

@@ -17,7 +17,7 @@ from assay.cli.app import app
 from assay.data import raw_table, read
 from assay.guarantees.seal import RepeatedUseWarning
 from assay.learning import looks
-from assay.report.said import is_known
+from assay.messages import Message
 from assay.theory.concentration import clopper_pearson_upper
 
 ASKED = {"learners": ["LogisticRegression"], "trials": 1, "workers": 0}
@@ -123,8 +123,8 @@ def test_a_second_study_says_so_and_pays(ledger):
     assert "look 2 at these rows" in again.why
     assert any("hold together with 94.17 % confidence" in note for note in again.notes)
     assert "have been looked at 2 times" in str(again.certificate)
-    assert is_known(again.why)
-    assert all(is_known(note) for note in again.notes)
+    assert isinstance(again.why, Message)
+    assert all(isinstance(note, Message) for note in again.notes)
     assert from_json(to_json(again.certificate)).looks == again.certificate.looks
     other = assay.learn(without(table, "z"), "y", seed=3, **ASKED)
     assert other.certificate.looks["count"] == 3
@@ -185,7 +185,7 @@ def test_a_ledger_that_cannot_be_used_is_a_note(how, tmp_path, monkeypatch):
     found = assay.learn(columns(), "y", **ASKED)
     assert found.certificate.looks is None
     note = next(note for note in found.notes if "is not known" in note)
-    assert is_known(note)
+    assert isinstance(note, Message)
 
 
 def test_a_reserve_gives_each_look_rows_of_its_own(tmp_path):

@@ -148,7 +148,7 @@ def test_a_study_of_numbers_says_whether_the_median_is_beaten():
     X, y = regression(0, n=600, signal=2.0)
     study = assay.learn({"a": X[:, 0], "b": X[:, 1], "y": y}, "y", learners=["Ridge"], trials=1, workers=0)
     assert study.certificate.find("P65").direction == "lower"
-    assert "proved to beat always answering the median" in study.why
+    assert "proved to beat always predicting the median" in study.why
 
 
 def test_too_few_groups_prove_nothing():
@@ -268,4 +268,4 @@ def test_a_study_of_groups_says_whether_the_baseline_is_beaten():
     table = {"a": X[:, 0], "b": X[:, 1], "who": group.astype(float), "y": np.where(y, "yes", "no")}
     study = assay.learn(table, "y", group="who", learners=["LogisticRegression"], trials=1, workers=0)
     claim = study.certificate.find("P66/2")
-    assert ("is proved to beat always answering" in study.why) == (claim.direction == "lower")
+    assert ("is proved to beat always predicting" in study.why) == (claim.direction == "lower")

@@ -16,7 +16,11 @@ def told(frame: pd.DataFrame, target: str = "y", together: bool = False) -> dict
     table, y = read(frame).split_target(target)
     task = "regress" if y.type.kind == "numeric" else "classify"
     notes = suspicions(table, y.values(), task, together=together)
-    return {note.values["column"]: note.code.removeprefix("suspicion.") for note in notes if isinstance(note, Message)}
+    return {
+        note.values["column"]: note.code.removeprefix("suspicion.")
+        for note in notes
+        if isinstance(note, Message) and note.code.startswith("suspicion.")
+    }
 
 
 @pytest.fixture

@@ -139,7 +139,7 @@ def test_every_printed_limit_is_read_or_named(fresh):
     model = _model(np.full(500, "no"))
     why = (
         "On new data like these it errs in at most 12.5 % of cases, its F1 of yes is at least 0.4, with 95 % "
-        "confidence; it is proved to beat always answering no, by at least 1.5 %. Its weight is at most 3."
+        "confidence; it is proved to beat always predicting no, by at least 1.5 %. Its weight is at most 3."
     )
     limits, unknown = truth.of_sentences(_found(why, model=model), fresh.y)
     assert {(one.name, one.direction, one.value) for one in limits} == {

@@ -1,6 +1,7 @@
 """Both languages have every sentence that the library says, with the same values, and no other."""
 
 import ast
+import re
 from pathlib import Path
 from string import Formatter
 
@@ -34,9 +35,10 @@ def calls() -> list[tuple[str, str, set[str] | None]]:
     found = []
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Message" and node.args:
+            at = {"Message": 0, "named": 1}.get(getattr(node.func, "id", "")) if isinstance(node, ast.Call) else None
+            if at is not None and len(node.args) > at:
                 names = {one.arg for one in node.keywords}
-                for code in codes(node.args[0]):
+                for code in codes(node.args[at]):
                     place = f"{path.relative_to(SOURCE)}:{node.lineno}"
                     found.append((place, code, None if None in names else {str(name) for name in names}))
     return found
@@ -91,6 +93,21 @@ def test_no_reason_of_a_claim_that_is_not_made_is_a_finished_sentence() -> None:
                 ):
                     written.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
     assert written == []
+
+
+def test_only_the_command_line_speaks_of_options() -> None:
+    """Parameters are named as in Python; a catalogue writes {--clip}, which the terminal alone shows as an option."""
+    option, found = re.compile(r"(?<![\w(-])--[a-z]"), []
+    for path in SOURCE.rglob("*.py"):
+        if path.name == "__main__.py" or path.relative_to(SOURCE).parts[0] in ("cli", "messages"):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        docstrings = {one.value for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+        texts = [one for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        found += [f"{path.name}:{one.lineno}" for one in texts if one not in docstrings and option.search(one.value)]
+    assert found == []
+    library = [Formatter().parse(template) for template in (*ENGLISH.values(), *CHINESE.values())]
+    assert not any(option.search(text) for parts in library for text, *_ in parts)
 
 
 def test_every_method_has_a_chinese_name() -> None:

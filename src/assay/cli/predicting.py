@@ -16,6 +16,7 @@ from assay.data.table import listed
 from assay.files import written_whole
 from assay.learning import TableModel
 from assay.learning.memory import FALSE_ALARM, Drift
+from assay.messages import Message
 from assay.text import shown
 
 ROWS_AT_ONCE = 65_536
@@ -119,7 +120,8 @@ def _predictions(model: TableModel, source: str, asked: Asked, delta: float) -> 
                 told.add(name)
                 _tell(f"column {name!r} has values unknown to the model: {', '.join(values[:5])}")
         for column in fitting.columns.values():
-            if column.note.endswith("are gaps") and column.name not in told:
+            about_gaps = isinstance(column.note, Message) and column.note.code.startswith("gaps.")
+            if about_gaps and column.name not in told:
                 told.add(column.name)
                 _tell(f"column {column.name!r}: {column.note}")
         if drift is not None:

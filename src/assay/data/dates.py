@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.number_formats import BAD_SHARE, GAPS, Cells, Read
+from assay.messages import Message
 
 PARTS = ("year", "month", "day", "weekday", "hour", "elapsed days")
 ISO = "ISO 8601"
@@ -125,7 +126,7 @@ def form_of(column: Cells) -> tuple[str, str] | None:
         return None
     best = min(fitting, key=lambda one: one[0])
     other = [form for bad, form in fitting if form != best[1] and bad == best[0]]
-    doubt = f"days and months could be exchanged ({other[0]})" if other else ""
+    doubt = Message("read.doubt", example=other[0]) if other else ""
     return best[1], doubt
 
 

@@ -32,6 +32,7 @@ from assay.data.blocks import rows_per_block
 from assay.data.columns import LARGEST, Column, ColumnType, Schema
 from assay.data.table import Table
 from assay.data.words import commonest, has_words
+from assay.messages import Message
 
 MOST_LEVELS = 100
 """Columns that a nominal column may become."""
@@ -398,7 +399,7 @@ def _number_parts(columns: Sequence[Column], n_rows: int) -> Iterator[Numbers]:
         scaled, gaps = _scaling(values), _scaling(missing.astype(np.float64))
     for i, column in enumerate(columns):
         if not np.isfinite((fill[i], *scaled[i])).all():
-            raise ValueError(f"column {column.name!r} has numbers too large to average; divide them by a constant.")
+            raise ValueError(Message("column.too-large", column=column.name))
         gap = Scaling(*gaps[i]) if there[i] < n_rows else None
         yield Numbers(column.type, float(fill[i]), Scaling(*scaled[i]), gap)
 

@@ -14,6 +14,7 @@ from assay.data import dates, number_formats
 from assay.data.columns import MORE_KINDS, Column, ColumnType, Schema
 from assay.data.table import Table, bad_cells_note, fitted, listed, refuse_bad_cells
 from assay.data.words import is_prose
+from assay.messages import Message
 
 
 class Wish(NamedTuple):
@@ -46,7 +47,7 @@ def typed(table: pa.Table, wish: Wish) -> Table:
     wanted = {column.name: column for column in wish.schema or ()}
     check_names(names, wish)
     if wish.schema is None and not table.num_rows:
-        raise ValueError(f"the table has no rows, only the columns {listed(names)}.")
+        raise ValueError(Message("no-rows", names=listed(names)))
     columns, left_out = [], {}
     for i, (name, values) in enumerate(zip(names, table.itercolumns(), strict=True)):
         if wish.schema is None and not wish.exact and (why := _says_nothing(name, values, i)):
@@ -61,13 +62,13 @@ def check_names(names: Sequence[str], wish: Wish) -> None:
     places: dict[str, int] = {}
     for i, name in enumerate(names):
         if not name.strip():
-            raise ValueError(f"column {i + 1} has no name; give it one in the first line.")
+            raise ValueError(Message("unnamed", place=i + 1))
         if name in places:
-            raise ValueError(f"two columns are called {name!r} (columns {places[name] + 1} and {i + 1}); rename one.")
+            raise ValueError(Message("same-name", name=name, first=places[name] + 1, second=i + 1))
         places[name] = i
     for name in [*wish.nominal, *wish.levels]:
         if name not in places:
-            raise ValueError(f"there is no column {name!r} to read as categories; the columns are {listed(names)}.")
+            raise ValueError(Message("no-column.nominal", name=name, names=listed(names)))
 
 
 UNNAMED = re.compile(r"column \d+ \(unnamed\)|Unnamed: \d+|__index_level_0__")
@@ -76,9 +77,9 @@ UNNAMED = re.compile(r"column \d+ \(unnamed\)|Unnamed: \d+|__index_level_0__")
 def _says_nothing(name: str, values: pa.ChunkedArray, place: int) -> str:
     """Return why a column is left out before it is read; empty if it is not."""
     if values.null_count == len(values):
-        return "it has no value in any row."
+        return Message("column.empty")
     if place == 0 and UNNAMED.fullmatch(name) and not values.null_count and _counts_up(values):
-        return "it has no name and counts the rows; a frame's index was written with it."
+        return Message("column.index")
     return ""
 
 
@@ -90,18 +91,15 @@ def _counts_up(values: pa.ChunkedArray) -> bool:
     return found is not None and bool(np.all(np.diff(found, prepend=-1.0) >= 1) and np.all(found == np.round(found)))
 
 
-_NOT_TEXT = "column {!r} holds bytes that are not UTF-8 text; save the file as UTF-8."
-
-
 def _column(name: str, values: pa.ChunkedArray, wish: Wish, wanted: ColumnType | None) -> Column:
     try:
         if wanted is not None:
             return _as_wanted(values, wanted, wish.lenient)
         return _as_told(name, values, wish)
     except pa.ArrowException as error:
-        raise ValueError(f"column {name!r} holds {values.type}, which cannot be read: {error}") from None
+        raise ValueError(Message("column.unreadable", column=name, kind=str(values.type), why=str(error))) from None
     except UnicodeDecodeError:  # a Parquet file may call bytes text that are none
-        raise ValueError(_NOT_TEXT.format(name)) from None
+        raise ValueError(Message("column.bytes", column=name)) from None
 
 
 def _as_wanted(values: pa.ChunkedArray, wanted: ColumnType, lenient: bool) -> Column:
@@ -125,8 +123,8 @@ def _moments_as_wanted(values: pa.ChunkedArray, wanted: ColumnType) -> Column:
     found = _moments(wanted.name, values)
     hours = wanted.written == (number_formats.CLOCK,)
     if found.type.kind != wanted.kind or (wanted.kind == "numeric" and not hours):
-        holds = "dates" if wanted.kind == "date" else "numbers"
-        raise ValueError(f"column {wanted.name!r} must hold {holds}; it holds {values.type}.")
+        code = "column.not-dates" if wanted.kind == "date" else "column.not-numbers"
+        raise ValueError(Message(code, column=wanted.name, kind=str(values.type)))
     return Column(wanted, found.data, found.note)
 
 
@@ -146,7 +144,7 @@ def _as_told(name: str, values: pa.ChunkedArray, wish: Wish) -> Column:
         levels, kind = _occurring(values), "ordered"
     values = decoded(values)
     if values.null_count == len(values):
-        raise ValueError(f"column {name!r} has no value in any row; leave it out.")
+        raise ValueError(Message("column.all-missing", column=name))
     said = name in wish.nominal or levels is not None
     if types.is_temporal(values.type) and not said and not wish.exact:
         return _moments(name, values, wish.forms.get(name))
@@ -210,7 +208,7 @@ def _from_text(name: str, values: pa.ChunkedArray, knows_numbers: bool) -> Colum
         return Column(ColumnType(name, "numeric"), plain)
     row = number_formats.infinite_row(values)
     if row is not None:
-        raise ValueError(f"column {name!r} has an infinite value in row {row} (counted from 0); correct it.")
+        raise ValueError(Message("column.infinite", column=name, row=row))
     cells = number_formats.cells(values)
     style = number_formats.style_of(cells, typed_as_text=knows_numbers)
     if style is not None:
@@ -220,17 +218,17 @@ def _from_text(name: str, values: pa.ChunkedArray, knows_numbers: bool) -> Colum
     if number_formats.is_clock(cells):
         read = number_formats.read_as(cells.texts, (number_formats.CLOCK,))
         kind = ColumnType(name, "numeric", (), (number_formats.CLOCK,))
-        return Column(kind, _spread(read.numbers, cells.codes), "times of the day, read as hours")
+        return Column(kind, _spread(read.numbers, cells.codes), Message("read.times"))
     form = dates.form_of(cells)
     if form is not None:
         read = dates.seconds(cells.texts, form[0])
         bad = int(cells.counts[read.bad].sum())
-        said = [f"dates written like {form[0]}", form[1], f"{bad} cells that are no dates are gaps" if bad else ""]
+        said = [Message("read.dates", example=form[0]), form[1], Message("gaps.dates", count=bad) if bad else ""]
         kind = ColumnType(name, "date", (), (form[0],))
-        return Column(kind, _spread(read.numbers, cells.codes), "; ".join(filter(None, said)))
+        return Column(kind, _spread(read.numbers, cells.codes), number_formats.parts(said))
     column = _coded(name, values.cast(pa.string()), None, "nominal")
     if is_prose(column.type.levels, len(values)):
-        return Column(ColumnType(name, "text"), column.data, "free text, read as words", column.type.levels)
+        return Column(ColumnType(name, "text"), column.data, Message("read.text"), column.type.levels)
     return replace(column, note=number_formats.why_names(cells))
 
 
@@ -245,9 +243,9 @@ def _moments(name: str, values: pa.ChunkedArray, form: tuple[str, ...] | None = 
         return Column(ColumnType(name, "date", (), form or (dates.ISO,)), dates.from_arrow(values))
     whole = values.cast(pa.duration("us") if types.is_duration(values.type) else pa.time64("us"), safe=False)
     ticks = whole.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy()
-    holds = "durations" if types.is_duration(values.type) else "times of the day"
+    holds = Message("read.durations") if types.is_duration(values.type) else Message("read.times")
     kind = ColumnType(name, "numeric", (), (number_formats.CLOCK,))
-    return Column(kind, ticks / 1e6 / 3600.0, f"{holds}, read as hours")
+    return Column(kind, ticks / 1e6 / 3600.0, holds)
 
 
 def _numeric(name: str, values: pa.ChunkedArray, form: tuple[str, ...] = ()) -> Column:
@@ -256,7 +254,7 @@ def _numeric(name: str, values: pa.ChunkedArray, form: tuple[str, ...] = ()) -> 
         data = data.copy()
     if np.isinf(data).any():
         row = int(np.argmax(np.isinf(data)))
-        raise ValueError(f"column {name!r} has an infinite value in row {row} (counted from 0); correct it.")
+        raise ValueError(Message("column.infinite", column=name, row=row))
     return Column(ColumnType(name, "numeric", (), form), data)
 
 
@@ -267,10 +265,7 @@ def _coded(name: str, text: pa.ChunkedArray, levels: Sequence[str] | None, kind:
     strange = pc.and_(pc.is_null(codes), pc.is_valid(text)).to_numpy()
     if strange.any():
         row = int(np.argmax(strange))
-        raise ValueError(
-            f"column {name!r} has {text[row].as_py()!r} in row {row} (counted from 0), which is not among "
-            f"its levels {listed(levels)}; correct it or add the level."
-        )
+        raise ValueError(Message("column.level", column=name, value=text[row].as_py(), row=row, levels=listed(levels)))
     return Column(ColumnType(name, kind, tuple(levels)), codes.cast(pa.float64()).to_numpy().astype(np.float64))
 
 
@@ -290,11 +285,8 @@ def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _refuse_kind(name: str, kind: pa.DataType) -> None:
     if types.is_temporal(kind):
-        raise ValueError(
-            f"column {name!r} holds dates or times ({kind}), which this method does not read; derive numbers from "
-            "it, such as the year, the month or the days since a fixed day, and leave it out."
-        )
+        raise ValueError(Message("column.moments", column=name, kind=str(kind)))
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        raise ValueError(_NOT_TEXT.format(name))
+        raise ValueError(Message("column.bytes", column=name))
     if types.is_nested(kind):
-        raise ValueError(f"column {name!r} holds {kind}; give each value a column of its own.")
+        raise ValueError(Message("column.nested", column=name, kind=str(kind)))

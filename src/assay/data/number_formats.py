@@ -17,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.messages import Message
+
 GAPS = (
     "", "-", "--", "---", "–", "—", ".", "..", "...", "?", "*", "na", "n/a", "n.a.", "n.a", "#n/a", "#na", "<na>",
     "nan", "-nan", "none", "null", "(null)", "nil", "missing", "(missing)", "not available", "#value!", "#div/0!",
@@ -33,8 +35,8 @@ MOST_CODES = 20
 CLOCK = "H:MM"
 """The form of a column of times of the day, or of durations, which are read as hours."""
 
-LEADING_ZERO = "some begin with 0, so they are names and not numbers"
-TOO_LONG = "some are beyond 2^53, where doubles cannot tell whole numbers apart, so they are names"
+LEADING_ZERO = Message("read.leading-zero")
+TOO_LONG = Message("read.too-long")
 _PLAIN = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$"
 _ONE_PLAIN = re.compile(_PLAIN, re.ASCII)
 _FEW = 64  # cells
@@ -295,13 +297,21 @@ def _safe(column: Cells, style: Style, read: Read, typed_as_text: bool) -> bool:
 
 def note(column: Cells, style: Style, read: Read) -> str:
     """Return in words how a column was read."""
-    said = [] if style.plain else [f"numbers written like {style.example()}"]
+    said = [] if style.plain else [Message("read.numbers", example=style.example())]
     gaps = np.flatnonzero(np.isnan(read.numbers) & ~read.bad)
     if len(gaps):
-        words = ", ".join(repr(column.texts[int(i)].as_py()) for i in gaps[:3])
-        said.append(f"{int(column.counts[gaps].sum())} gaps written as {words}")
+        words = [repr(column.texts[int(i)].as_py()) for i in gaps[:3]]
+        said.append(Message("gaps.written", count=int(column.counts[gaps].sum()), words=words))
     bad = np.flatnonzero(read.bad)
     if len(bad):
-        words = ", ".join(repr(column.texts[int(i)].as_py()) for i in bad[:3])
-        said.append(f"{int(column.counts[bad].sum())} cells that are no numbers ({words}) are gaps")
-    return "; ".join(said)
+        words = [repr(column.texts[int(i)].as_py()) for i in bad[:3]]
+        said.append(Message("gaps.words", count=int(column.counts[bad].sum()), words=words))
+    return parts(said)
+
+
+def parts(said: Sequence[str]) -> str:
+    """Return remarks about a column as one; one alone as it is, and "" of none."""
+    kept = [one for one in said if one]
+    if len(kept) > 1:
+        return Message("read.parts", parts=kept)
+    return kept[0] if kept else ""

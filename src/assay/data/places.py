@@ -89,9 +89,9 @@ def place_of(source: str | PathLike | Content) -> Place:
         return Stdin()
     path = Path(fspath(source))
     if path.is_dir():
-        raise ValueError(f"{path} is a folder; give a CSV or Parquet file.")
+        raise ValueError(Message("file.folder", file=str(path)))
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}.")
+        raise FileNotFoundError(Message("file.missing", file=str(path)))
     return path
 
 
@@ -167,7 +167,7 @@ class _Transcoded(io.RawIOBase):
             try:
                 self._left += self._decoder.decode(more, final=not more).encode()
             except UnicodeError as error:
-                raise ValueError(f"the file is not all in one encoding ({error}); save it as UTF-8.") from None
+                raise ValueError(Message("file.mixed-encoding", why=str(error))) from None
             if not more:
                 break
         end = len(self._left) if size < 0 else size
@@ -184,11 +184,11 @@ def _member(path: Path) -> BinaryIO:
     try:
         archive = zipfile.ZipFile(path)
     except zipfile.BadZipFile as error:
-        raise ValueError(f"{path} cannot be read as a zip archive: {error}.") from None
+        raise ValueError(Message("file.zip", file=str(path), why=str(error))) from None
     inside = [one for one in archive.namelist() if not one.endswith("/") and not one.startswith("__MACOSX/")]
     if len(inside) != 1:
-        raise ValueError(f"{path} holds {len(inside)} files; a packed table must be alone in its archive.")
+        raise ValueError(Message("file.zip-many", file=str(path), count=len(inside)))
     try:
         return archive.open(inside[0])  # type: ignore[return-value]
     except (RuntimeError, NotImplementedError) as error:  # encrypted, or packed in a way that Python does not know
-        raise ValueError(f"{path} cannot be unpacked: {error}.") from None
+        raise ValueError(Message("file.packed", file=str(path), why=str(error))) from None

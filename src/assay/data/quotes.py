@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from assay.messages import Message
+
 _SAMPLE = 200  # lines from which it is learnt what rows look like
 _EVIDENCE = 3  # figures that must stand where the table has figures
 _LINES = 5  # where it has none: lines that must have as many delimiters as rows have
@@ -49,7 +51,7 @@ class Checked(io.RawIOBase):
         content = self._left + block
         if b"\0" in block:
             line = self._line + _line_ends(content[: content.index(b"\0")])
-            raise ValueError(f"{self._name}, line {line}: there is a NUL byte; save the table as CSV in UTF-8.")
+            raise ValueError(Message("file.nul", file=str(self._name), line=line))
         settled = self._look(content, not block)
         self._line += _line_ends(content[:settled])
         self._left = content[settled:]
@@ -67,22 +69,20 @@ class Checked(io.RawIOBase):
                 return row
             found = self._quoted.match(content, end)
             if found is None and last:
-                raise self._refusal(content, end, "is never closed")
+                raise self._refusal(content, end, Message("quote.open"))
             if found is None and len(content) - end > self._longest:
-                raise self._refusal(content, end, f"is not closed within {self._longest} bytes")
+                raise self._refusal(content, end, Message("quote.long", bytes=self._longest))
             if found is None or (found.end() == len(content) and not last):
                 return row  # it goes on
             at = found.end()
             if not self._after.match(content, at) or self._rows.hidden(content[row:end], content[end + 1 : at - 1]):
                 lines = _line_ends(content[end:at])
-                raise self._refusal(content, end, f"is closed {lines} line{'s' if lines > 1 else ''} below")
+                how = Message("quote.lines", lines=lines) if lines > 1 else Message("quote.line")
+                raise self._refusal(content, end, how)
 
-    def _refusal(self, content: bytes, begin: int, how: str) -> ValueError:
+    def _refusal(self, content: bytes, begin: int, how: Message) -> ValueError:
         line = self._line + _line_ends(content[:begin])
-        return ValueError(
-            f"{self._name}, line {line}: a quote is opened that {how}, and the rows after it would be one cell. "
-            'Close it, or write "" for a quote that is a character; if the text is meant, save the table as Parquet.'
-        )
+        return ValueError(Message("file.quote", file=str(self._name), line=line, how=how))
 
 
 class _Rows:

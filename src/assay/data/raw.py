@@ -18,7 +18,7 @@ from pyarrow import types
 from assay.data import number_formats
 from assay.data.columns import ColumnType, Schema
 from assay.data.kinds import Wish, as_doubles, as_text, decoded, is_number, typed
-from assay.data.table import Table, listed
+from assay.data.table import THE_TABLE, Table, lacks, no_column
 
 
 class RawTable:
@@ -40,8 +40,7 @@ class RawTable:
         if name not in self.names:
             alike = [one for one in self.names if one.lower() == name.lower()]
             close = alike or get_close_matches(name, self.names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise ValueError(f"there is no column {name!r}{hint} The columns are {listed(self.names)}.")
+            raise ValueError(no_column(name, self.names, close))
 
     def take(self, rows: Any) -> "RawTable":
         """Return the rows that a mask or a list of row numbers selects."""
@@ -54,10 +53,7 @@ class RawTable:
         known = set(self.names)
         absent = [name for name in names if name not in known]
         if absent:
-            raise ValueError(
-                f"the table lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)}; it has "
-                f"{listed(self.names)}."
-            )
+            raise ValueError(lacks(THE_TABLE, absent, self.names))
         return RawTable(self.arrow.select(list(names)), self.wish.about(set(names)), self.note)
 
     def without(self, *names: str) -> "RawTable":

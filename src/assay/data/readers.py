@@ -26,7 +26,8 @@ from assay.data.places import Content, Place, form_of, is_file, opened, opened_t
 from assay.data.quotes import Checked
 from assay.data.raw import RawTable
 from assay.data.records import read_excel, read_json
-from assay.data.table import Table, listed
+from assay.data.table import THE_TABLE, Table, lacks, named_source, no_column
+from assay.messages import Message
 
 MISSING_WORDS = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
 """What counts as a missing name in a CSV file; `number_formats.GAPS` are what counts as a missing number."""
@@ -143,7 +144,7 @@ def arrow_table(
     if drop:
         only = _without(names(source), drop)
     if not is_file(source):
-        return _only(_in_memory(source), only, "the table")
+        return _only(_in_memory(source), only, THE_TABLE)
     place, form = place_of(source), form_of(source)
     if form == "parquet":
         with _parquet(place) as file:
@@ -166,9 +167,8 @@ def _whole(place: Place, form: str) -> pa.Table:
 def _without(there: list[str], drop: Collection[str]) -> list[str]:
     for name in drop:
         if name not in there:
-            close = get_close_matches(name, there, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise ValueError(f"there is no column {name!r} to leave out{hint} The columns are {listed(there)}.")
+            codes = "no-column.drop", "no-column.drop-close"
+            raise ValueError(no_column(name, there, get_close_matches(name, there, n=1), codes))
     return [name for name in there if name not in drop]
 
 
@@ -189,7 +189,7 @@ def arrow_stream(source: str | PathLike | Content, only: list[str], size: int) -
                 for start in range(0, batch.num_rows, size):
                     yield _with_gaps(pa.table(batch.slice(start, size)))
     except pa.ArrowInvalid as error:
-        raise ValueError(f"{place} cannot be read as CSV: {error}") from None
+        raise ValueError(Message("file.csv", file=str(place), why=str(error))) from None
 
 
 def _in_memory(source: Any) -> pa.Table:
@@ -206,12 +206,9 @@ def _in_memory(source: Any) -> pa.Table:
             return table.rename_columns(_named(table.column_names))
         return frame.to_arrow()
     except (pa.ArrowException, OverflowError) as error:
-        raise ValueError(f"the table cannot be read ({error}); give each column one type and one length.") from None
+        raise ValueError(Message("table.unreadable", why=str(error))) from None
     except TypeError:
-        raise ValueError(
-            "a table is a path to a CSV or Parquet file, an Arrow table, a pandas or polars data frame, or a "
-            f"dict of columns; got {type(source).__name__}."
-        ) from None
+        raise ValueError(Message("table.unknown", kind=type(source).__name__)) from None
 
 
 def _named(names: Sequence[str]) -> list[str]:
@@ -231,8 +228,8 @@ def _csv(place: Place, as_text: Collection[str] | None, only: list[str] | None) 
         column = re.search(r"CSV column #(\d+).*invalid UTF8", str(error))
         if column is not None:
             name = (only or _header(place).names)[int(column[1])]
-            raise ValueError(f"column {name!r} holds bytes that are not UTF-8 text; save the file as UTF-8.") from None
-        raise ValueError(f"{place} cannot be read as CSV: {error} (the first line is row 1).") from None
+            raise ValueError(Message("column.bytes", column=name)) from None
+        raise ValueError(Message("file.csv-row", file=str(place), why=str(error))) from None
 
 
 def _with_gaps(table: pa.Table) -> pa.Table:
@@ -291,13 +288,13 @@ def _header(place: Place) -> Header:
         delimiter = told or max(",;\t", key=_QUOTED.sub("", record).count)
         names = next(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter), [])
     except UnicodeDecodeError:
-        raise ValueError(f"{place} does not begin with a line of UTF-8 text; is it a CSV file?") from None
+        raise ValueError(Message("file.not-text", file=str(place))) from None
     except (OSError, csv.Error) as error:
-        raise ValueError(f"{place} cannot be read: {error}") from None
+        raise ValueError(Message("file.unreadable", file=str(place), why=str(error))) from None
     if not any(name.strip() for name in names):
-        raise ValueError(f"{place} is empty; its first line must name the columns.")
+        raise ValueError(Message("file.empty", file=str(place)))
     if "\0" in record:
-        raise ValueError(f"{place} has a NUL byte among the names of its columns; save the table as CSV in UTF-8.")
+        raise ValueError(Message("file.nul-names", file=str(place)))
     named = _named(names)
     return Header(delimiter, named, len(record), named != names, int(bool(told)))
 
@@ -330,7 +327,7 @@ def _first_record(place: Place) -> tuple[str, bytes]:
             if not more:
                 break
     if b'"' in content and not pattern.match(content + b"\n"):
-        raise ValueError(f"{place}: among the names of the columns a quote is opened and never closed; close it.")
+        raise ValueError(Message("file.quote-names", file=str(place)))
     return told, content
 
 
@@ -344,12 +341,10 @@ def _require(names: list[str], only: list[str] | None, where: Any) -> None:
     known = set(names)
     absent = [name for name in only or () if name not in known]
     if absent:
-        raise ValueError(
-            f"{where} lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)}; it has {listed(names)}."
-        )
+        raise ValueError(lacks(where, absent, names))
     twice = [name for name in only or () if names.count(name) > 1] if len(known) < len(names) else []
     if twice:
-        raise ValueError(f"{where} has more than one column called {twice[0]!r}; rename one.")
+        raise ValueError(Message("twice", where=named_source(where), name=twice[0]))
 
 
 @contextmanager
@@ -358,4 +353,4 @@ def _parquet(path: Place) -> Iterator[pyarrow.parquet.ParquetFile]:
         with pyarrow.parquet.ParquetFile(path if isinstance(path, Path) else opened(path)) as file:
             yield file
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} cannot be read as Parquet ({error}).") from None
+        raise ValueError(Message("file.parquet", file=str(path), why=str(error))) from None

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from assay.data.places import Place, opened, opened_text
+from assay.messages import Message
 
 _MISSING_PACKAGE = "reading Excel files needs openpyxl: pip install 'assay[excel]'."
 
@@ -20,7 +21,7 @@ def from_records(records: Sequence[Any], where: Any) -> pa.Table:
     """
     for i, one in enumerate(records):
         if not isinstance(one, Mapping):
-            raise ValueError(f"{where}: row {i} (counted from 0) is no object of column names and values.")
+            raise ValueError(Message("file.record", file=str(where), row=i))
     names = dict.fromkeys(str(name) for one in records for name in one)
     return pa.table({name: cells([one.get(name) for one in records], name) for name in names})
 
@@ -32,11 +33,11 @@ def cells(values: Sequence[Any], name: str) -> pa.Array:
         try:
             return pa.array([None if one is None else float(one) for one in values], pa.float64())
         except OverflowError:
-            raise ValueError(f"column {name!r} has a number with more than 308 digits; correct it.") from None
+            raise ValueError(Message("file.digits", column=name)) from None
     if len(kinds) == 1 and kinds <= {bool, datetime, date, time, timedelta}:
         return pa.array(values)
     if kinds & {dict, list}:
-        raise ValueError(f"column {name!r} holds lists or objects; give each value a column of its own.")
+        raise ValueError(Message("file.lists", column=name))
     return pa.array([None if one is None else _spelled(one) for one in values], pa.string())
 
 
@@ -53,11 +54,11 @@ def read_json(place: Place, lines: bool) -> pa.Table:
     try:
         found = [json.loads(line) for line in text.splitlines() if line.strip()] if lines else json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{place} cannot be read as JSON: {error}.") from None
+        raise ValueError(Message("file.json", file=str(place), why=str(error))) from None
     if isinstance(found, dict):
         found = [found]
     if not isinstance(found, list) or not found:
-        raise ValueError(f"{place} must hold a list of records, each with the names of the columns.")
+        raise ValueError(Message("file.records", file=str(place)))
     return from_records(found, place)
 
 
@@ -72,10 +73,10 @@ def read_excel(place: Place) -> pa.Table:
             book = load_workbook(stream, read_only=True, data_only=True)
             rows = list(book.worksheets[0].iter_rows(values_only=True))
         except Exception as error:  # whatever a damaged workbook makes a ZIP and an XML reader raise
-            raise ValueError(f"{place} cannot be read as an Excel workbook: {error}.") from None
+            raise ValueError(Message("file.excel", file=str(place), why=str(error))) from None
     rows = [row for row in rows if any(cell is not None for cell in row)]
     if not rows:
-        raise ValueError(f"{place} is empty; the first row of its first sheet must name the columns.")
+        raise ValueError(Message("file.excel-empty", file=str(place)))
     return _sheet(rows[0], rows[1:])
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.data.columns import MORE_KINDS, NEW_LEVEL, Column, ColumnType, Schema
+from assay.messages import Message
 
 
 class ColumnSummary(NamedTuple):
@@ -70,10 +71,9 @@ class Table:
         if name not in self.columns:
             alike = [one for one in self.names if one.lower() == name.lower()]
             close = alike or get_close_matches(name, self.names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
             if name in self.left_out:
-                raise ValueError(f"the column {name!r} is of no use: {self.left_out[name]}")
-            raise ValueError(f"there is no column {name!r}{hint} The columns are {listed(self.names)}.")
+                raise ValueError(Message("column.useless", column=name, why=self.left_out[name]))
+            raise ValueError(no_column(name, self.names, close))
         return self.columns[name]
 
     def without(self, *names: str) -> "Table":
@@ -85,7 +85,7 @@ class Table:
         """
         for name in names:
             self.column(name)
-        left_out = self.left_out | dict.fromkeys(names, "it was dropped.")
+        left_out = self.left_out | dict.fromkeys(names, Message("column.dropped"))
         return Table((one for one in self.columns.values() if one.name not in names), left_out, self.n_rows)
 
     def positions(self, *kinds: str) -> list[int]:
@@ -98,8 +98,7 @@ class Table:
         if not self.columns:
             return np.empty((self.n_rows, 0))
         for name, kind in ((one.name, one.type.kind) for one in self.columns.values() if one.type.kind in MORE_KINDS):
-            holds = "dates or times" if kind == "date" else "free text"
-            raise ValueError(f"column {name!r} holds {holds}; an encoding makes numbers of it, as assay.learn does.")
+            raise ValueError(Message("column.matrix-dates" if kind == "date" else "column.matrix-text", column=name))
         return np.stack([column.known() for column in self.columns.values()], axis=1)
 
     def split_target(self, name: str) -> tuple["Table", Column]:
@@ -108,13 +107,11 @@ class Table:
         rows = np.flatnonzero(target.missing)
         if len(rows):
             shown = listed([str(row) for row in rows[:5]] + (["..."] if len(rows) > 5 else []))
-            raise ValueError(
-                f"the target {name!r} has no value in {len(rows)} of {self.n_rows} rows "
-                f"(counted from 0: {shown}); remove these rows, or fill them."
-            )
+            counts = {"missing": len(rows), "rows": self.n_rows}
+            raise ValueError(Message("target.some-missing", target=name, listed=shown, **counts))
         others = Table((one for one in self.columns.values() if one.name != name), self.left_out)
         if not others.columns:
-            raise ValueError(f"there is no column to learn from beside the target {name!r}.")
+            raise ValueError(Message("target.alone", target=name))
         return others, target
 
     def with_target(self, name: str) -> tuple["Table", str]:
@@ -123,16 +120,15 @@ class Table:
         if not missing.any():
             return self, ""
         if missing.all():
-            raise ValueError(f"the target {name!r} has no value in any row.")
-        said = f"{int(missing.sum())} of {self.n_rows} rows have no value of the target {name!r}; they are left out."
-        return self.take(~missing), said
+            raise ValueError(Message("target.empty", target=name))
+        return self.take(~missing), Message("target.missing", missing=int(missing.sum()), rows=self.n_rows, target=name)
 
     def useful(self) -> "Table":
         """Return the columns worth learning from: without those that name each row, and those of a single value."""
         reasons = {column.name: why for column in self.columns.values() if (why := _useless(column, self.n_rows))}
         if len(reasons) == len(self.columns):
-            said = " ".join(f"Column {name!r}: {why}" for name, why in [*reasons.items()][:20])
-            raise ValueError(f"there is no column to learn from. {said}")
+            said = [Message("column.why", column=name, why=why) for name, why in [*reasons.items()][:20]]
+            raise ValueError(Message("columns.no-use", columns=said))
         kept = (one for one in self.columns.values() if one.name not in reasons)
         return Table(kept, self.left_out | reasons, self.n_rows)
 
@@ -154,10 +150,7 @@ class Table:
         """
         absent = [wanted.name for wanted in schema if wanted.name not in self.columns]
         if absent:
-            raise ValueError(
-                f"the table lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)} that the "
-                f"model was fitted with; it has {listed(self.names)}."
-            )
+            raise ValueError(Message("lacks.fitted", absent=listed(absent), names=listed(self.names)))
         found = [fitted(self.columns[wanted.name], wanted) for wanted in schema]
         unknown = {name: self.unknown[name] for name in (one.name for one in schema) if name in self.unknown}
         unknown |= {column.name: values for column, values in found if values}
@@ -244,14 +237,14 @@ def refuse_bad_cells(bad: np.ndarray, there: np.ndarray, wanted: ColumnType, cel
 
     if bad.sum() > BAD_SHARE * there.sum():
         row = int(np.argmax(bad))
-        form = f" written like {_form(wanted)}" if wanted.written else ""
-        kind = "dates" if wanted.kind == "date" else "numbers"
-        raise ValueError(f"column {wanted.name!r} must hold {kind}{form}; got {cell(row)!r} in row {row} (from 0).")
+        form = Message("column.form", example=_form(wanted)) if wanted.written else ""
+        code = "column.bad-dates" if wanted.kind == "date" else "column.bad-numbers"
+        raise ValueError(Message(code, column=wanted.name, form=form, value=cell(row), row=row))
 
 
 def bad_cells_note(bad: np.ndarray, kind: str) -> str:
     """Return what became of cells that could not be read."""
-    return f"{int(bad.sum())} cells that are no {kind} are gaps" if bad.any() else ""
+    return Message("gaps.dates" if kind == "dates" else "gaps.numbers", count=int(bad.sum())) if bad.any() else ""
 
 
 def _form(wanted: ColumnType) -> str:
@@ -269,14 +262,14 @@ def _useless(column: Column, n_rows: int) -> str:
     there = column.data[~missing] if missing.any() else column.data
     kind = column.type.kind
     if not len(there):
-        return "it has no value in any row."
+        return Message("column.empty")
     if len(there) == n_rows and bool((there == there[0]).all()):
-        return "it has the same value in every row."
+        return Message("column.constant")
     if n_rows <= 20 or len(there) < n_rows or kind not in ("nominal", "numeric"):
         return ""
     named = bool(_IDENTIFIER.fullmatch(column.name)) and bool((there == np.round(there)).all())
     if (kind == "nominal" or named) and len(np.unique(there)) == n_rows:
-        return "it names each row, so it says nothing about new ones."
+        return Message("column.identifier")
     return ""
 
 
@@ -300,13 +293,13 @@ def _advice(column: Column, found: np.ndarray, n_rows: int) -> str:
     """Return what the user may say if a column means something else than what was read."""
     kind, name = column.type.kind, column.name
     if kind == "numeric" and column.type.written:
-        return f"--nominal {name} if its values are names."
+        return Message("advice.names", name=name)
     if kind == "numeric" and 2 < len(found) <= 20 and bool((found == np.round(found)).all()) and n_rows > 40:
-        return f"--nominal {name} if its numbers are names."
+        return Message("advice.codes", name=name)
     if kind == "nominal" and n_rows > 20 and len(found) > 0.5 * n_rows:
-        return f"--drop {name} if it names the rows."
+        return Message("advice.identifier", name=name)
     if kind == "nominal" and len(found) > 2 and n_rows > 20 and _in_order(column.type.levels):
-        return f"--ordered {name}=lowest,...,highest if its values have an order."
+        return Message("advice.order", name=name)
     return ""
 
 
@@ -325,3 +318,26 @@ def _has_digit(text: str) -> bool:
 def listed(names: Sequence[str]) -> str:
     """Return the names with commas, at most twenty of them."""
     return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+
+
+THE_TABLE = Message("the-table")
+
+
+def no_column(
+    name: str, names: Sequence[str], close: Sequence[str], codes: tuple[str, str] = ("no-column", "no-column.close")
+) -> Message:
+    """Return that there is no column of a name, which there are and which is closest."""
+    if close:
+        return Message(codes[1], name=name, close=close[0], names=listed(names))
+    return Message(codes[0], name=name, names=listed(names))
+
+
+def lacks(where: object, absent: Sequence[str], names: Sequence[str]) -> Message:
+    """Return which columns a table lacks, and which it has."""
+    code = "lacks.columns" if len(absent) > 1 else "lacks.column"
+    return Message(code, where=named_source(where), absent=listed(absent), names=listed(names))
+
+
+def named_source(where: object) -> str:
+    """Return the name of where a table is from."""
+    return where if isinstance(where, str) else str(where)

@@ -45,7 +45,7 @@ from assay.discriminant_analysis._scatter import (
     total_covariance,
 )
 from assay.linear_model._base import LinearClassifier
-from assay.messages import Message
+from assay.messages import Message, named
 from assay.optim.duality import outward
 from assay.params import Choice, Constraint, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows
@@ -191,11 +191,7 @@ class LinearDiscriminantAnalysis(
             log.step(0.0, 0.0, coef_=self.coef_, intercept_=self.intercept_)
         if self.rank_ < rows.n_features:
             warnings.warn(
-                f"{type(self).__name__}: within classes the rows vary in {self.rank_} of {rows.n_features} "
-                "directions only, so "
-                "the scatter matrix has no inverse; its pseudo-inverse was used, which ignores the other "
-                "directions. Drop "
-                "dependent columns, or set shrinkage.",
+                named(self, "warn.rank", rank=int(self.rank_), columns=rows.n_features),
                 SingularScatterWarning,
                 stacklevel=2,
             )

@@ -32,6 +32,7 @@ from assay.ensemble._soft_margin_lp import Programme, soft_margin, solve_soft_ma
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
+from assay.messages import named
 from assay.params import Count, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread, thread_map
 from assay.tree._decision_tree import known_rows
@@ -181,8 +182,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
             self._generate(data.X, sign, caps, boosted, share, log)
         if self.gap_ > self.tol:
             warnings.warn(
-                f"{type(self).__name__}: the margin is proved to {self.gap_:.1e} of the largest, not to the "
-                f"{self.tol:.1e} asked for; raise n_estimators or tol.",
+                named(self, "warn.margin", gap=float(self.gap_), tol=float(self.tol)),
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -19,6 +19,7 @@ from assay.data import RawTable, raw_table
 from assay.data.digests import order
 from assay.guarantees.fingerprint import data_reference
 from assay.guarantees.ledger import price_of_look
+from assay.messages import Message
 from assay.theory.paired import mean_limits, sign_test
 
 
@@ -46,7 +47,7 @@ def compare(first: Any, second: Any, source: Any, *, delta: float = 0.05) -> Com
     models = first.model, second.model
     table, unseen, compared, said = _rows(first, second, source)
     if len(unseen) < 2:
-        raise ValueError("there are no two rows that neither model was fitted to; give a table of new rows.")
+        raise ValueError(Message("compare.none"))
     rows = table.take(unseen)
     rows = rows.take(order(rows))
     predicted = [model.predict(rows) for model in models]
@@ -54,14 +55,12 @@ def compare(first: Any, second: Any, source: Any, *, delta: float = 0.05) -> Com
     if models[0].task == "classify":
         y = rows.text(models[0].target.name)
         losses = [(_words(one) != _words(y, one.dtype.kind in "iufb")).astype(np.float64) for one in predicted]
-        what = "error rate of the first minus that of the second"
+        what = Message("difference.rate")
     else:
         y = models[0].labels(rows)
         losses = [np.abs(one - y) for one in predicted]
         clip = _clip(first, second)
-        what = "share of all rows in which the first is further off, less that in which it is nearer,"
-        if clip is not None:
-            what = f"mean absolute error (each counted up to {clip:.4g}) of the first minus that of the second"
+        what = Message("difference.sign") if clip is None else Message("difference.clipped", clip=clip)
     alone = int((losses[0] > losses[1]).sum()), int((losses[0] < losses[1]).sum())
     low, high, verdict = _limits(losses, share, clip, models[0].task)
     means = float(losses[0].mean()), float(losses[1].mean())
@@ -108,52 +107,46 @@ def _clip(*saved: Any) -> float | None:
     return None
 
 
-def _sentence(verdict: str, what: str, low: float, high: float, delta: float) -> str:
-    proved = {
-        "first": "The first model is proved better",
-        "second": "The second model is proved better",
-        "neither": "Neither model is proved better",
-    }[verdict]
+_PROVED = {
+    "first": "compare.first-better",
+    "second": "compare.second-better",
+    "neither": "compare.neither-better",
+}
+_WHICH = {"first": Message("which.first"), "second": Message("which.second")}
+
+
+def _sentence(verdict: str, what: Message, low: float, high: float, delta: float) -> Message:
     least, most = math.floor(1e4 * low) / 1e4, math.ceil(1e4 * high) / 1e4
-    return (
-        f"{proved}: the {what} lies between {least:+.4f} and {most:+.4f} with {100 * (1 - delta):g} % confidence, if "
-        "these rows are independent draws from the source of new ones."
-    )
+    return Message(_PROVED[verdict], what=what, low=least, high=most, sure=100 * (1 - delta))
 
 
 def _rows(first: Any, second: Any, source: Any) -> tuple[RawTable, np.ndarray, int, list[str]]:
     """Return the table, the rows that neither model has seen, what choosing on them costs, and sentences about it."""
     target, other = first.model.target, second.model.target
     if (target.name, first.model.task) != (other.name, second.model.task):
-        raise ValueError(f"the models predict {target.name!r} and {other.name!r}; they cannot be compared.")
+        raise ValueError(Message("compare.targets", first=target.name, second=other.name))
     columns = [column.name for saved in (first, second) for column in (*saved.model.columns, saved.model.target)]
     table = raw_table(source, only=list(dict.fromkeys(columns)))
     own = np.intersect1d(first.model.own_rows(table), second.model.own_rows(table))
-    said = [] if len(own) == table.n_rows else [f"{table.n_rows - len(own)} rows have no target; they are left out."]
+    missing = table.n_rows - len(own)
+    said: list[str] = [Message("compare.missing", count=missing)] if missing else []
     table, unseen, compared = table.take(own), np.arange(len(own)), 1
-    for which, saved in (("first", first), ("second", second)):
+    for name, saved in (("first", first), ("second", second)):
+        which = _WHICH[name]
         held = _held(saved, table)
         if held is None:
-            said.append(f"That the {which} model was not fitted to any of these rows is assumed.")
+            said.append(Message("compare.assumed", which=which))
             continue
         if any(claim.template.startswith("P66/") for claim in saved.certificate.claims):
-            raise ValueError(
-                f"the hold-out rows of the {which} model are those of groups, which are no independent draws; compare "
-                "on new rows of which each is a draw by itself."
-            )
+            raise ValueError(Message("compare.groups", which=which))
         unseen = np.intersect1d(unseen, held)
         look = price_of_look((saved.certificate.looks or {"count": 0})["count"])
         cost = _compared(saved, look)
         compared *= cost * look
-        said.append(
-            f"This is the table of the {which} model's certificate: its {len(held)} hold-out rows are used"
-            + (f", and that it was chosen on them among {cost} is paid for." if cost > 1 else ".")
-        )
+        paid = Message("compare.own-paid", which=which, rows=len(held), models=cost)
+        said.append(paid if cost > 1 else Message("compare.own", which=which, rows=len(held)))
         if (saved.certificate.looks or {"count": 0})["count"] > 1:
-            said.append(
-                f"They had been looked at before the {which} model was made: if anything was changed after looking, "
-                "this comparison is not valid; compare on new rows."
-            )
+            said.append(Message("compare.looked", which=which))
     return table, unseen, compared, said
 
 
@@ -190,4 +183,4 @@ def _refuse_fitted(model: Any, certificate: Any, table: RawTable) -> None:
     rows = model.rows(model.raw(table), model.labels(table))
     classes = model.learner.classes_ if model.task == "classify" else None
     if data_reference(rows, classes).digest == stated.digest:
-        raise ValueError("a model was fitted to every row of this table (--certify folds); compare on other rows.")
+        raise ValueError(Message("compare.fitted", certify="folds"))

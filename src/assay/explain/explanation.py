@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from assay.data import Column, Encoding, Table
+from assay.messages import Message
 from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_upper
 from assay.theory.paired import mean_limits
 
@@ -27,7 +28,7 @@ MOST_ROWS = 2000
 MOST_COLUMNS = 100
 BINS = 10
 FEWEST_ROWS = 10
-GROUPED = "There are no limits: rows of one group are no independent draws."
+GROUPED = Message("explain.grouped")
 
 
 class Model(Protocol):
@@ -149,8 +150,9 @@ def _clip(targets: np.ndarray) -> float | None:
 def _sentence(delta: float, clip: float | None, grouped: bool) -> str:
     if grouped:
         return GROUPED
-    counted = "" if clip is None else f" Absolute errors count up to {clip:.4g}."
-    return f"The limits of all tables hold together but for a chance of {delta:.4g}.{counted}"
+    if clip is None:
+        return Message("explain.limits", delta=delta)
+    return Message("explain.limits-clip", delta=delta, clip=clip)
 
 
 class _View:

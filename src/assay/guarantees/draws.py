@@ -6,6 +6,8 @@ Each row number has a random key, which is the seed's: the state of the generato
 
 import numpy as np
 
+from assay.messages import Message
+
 HOLDOUT, GROUPS, FOLDS, RESERVE = 1, 2, 3, 4
 """Purposes: draws for one say nothing about draws for another."""
 
@@ -32,7 +34,7 @@ def permutation(n: int, seed: int, purpose: int) -> np.ndarray:
 def fold_of_rows(n: int, folds: int, seed: int) -> np.ndarray:
     """Return the fold of each of n rows, drawn without looking at them; sizes differ by at most one."""
     if not 2 <= folds <= n // 2:
-        raise ValueError(f"{folds} folds of {n} rows: there must be at least 2, and 2 rows for each.")
+        raise ValueError(Message("folds.few", folds=folds, rows=n))
     found = np.empty(n, dtype=np.int64)
     found[permutation(n, seed, FOLDS)] = np.arange(n) % folds
     return found

@@ -26,7 +26,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.ledger import Statement
 from assay.kernels import Kernel, Precomputed
-from assay.messages import Message
+from assay.messages import Message, named
 from assay.params import Constraint, Count, Flag, check
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, dense
@@ -152,11 +152,9 @@ class KernelPerceptron(ExpansionClassifier):
     def _report(self, stopped: bool) -> None:
         if self.converged_:
             return
-        how = "stopped" if stopped else "still making mistakes"
+        code = "warn.kernel-perceptron-stopped" if stopped else "warn.kernel-perceptron"
         warnings.warn(
-            f"{type(self).__name__}: {how} after {self.n_iter_} epochs and {self.n_updates_} updates; the last "
-            "function is kept. Raise max_iter, choose a kernel that separates the classes (a larger gamma), or use "
-            "KernelLogisticRegression, which does not need separable classes.",
+            named(self, code, epochs=int(self.n_iter_), updates=int(self.n_updates_)),
             ConvergenceWarning,
             stacklevel=4,
         )

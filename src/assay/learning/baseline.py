@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
-NAME = "Baseline"
+from assay.messages import Message
+
+NAME = Message("name.baseline")
 
 
 def constant(y: np.ndarray, task: str) -> Any:
@@ -20,5 +22,11 @@ def shares(codes: np.ndarray, n_classes: int) -> np.ndarray:
     return np.bincount(codes, minlength=n_classes) / len(codes)
 
 
-def in_words(value: Any, task: str) -> str:
-    return f"always {value!s}" if task == "classify" else f"always the median, {value:.5g}"
+def in_words(value: Any, task: str) -> Message:
+    rival = Message("rival.class", label=str(value)) if task == "classify" else Message("rival.median", value=value)
+    return Message("baseline", rival=rival)
+
+
+def rival(note: str) -> str:
+    """Return what the baseline always predicts, of its note on the leaderboard."""
+    return note.values["rival"] if isinstance(note, Message) else note

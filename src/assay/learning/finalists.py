@@ -18,8 +18,9 @@ from assay.guarantees.seal import Others
 from assay.learning.events import Event, Finished, Started
 from assay.learning.jobs import Answer, Certify
 from assay.learning.problem import Problem
-from assay.learning.search import Budget, Candidate, Search, options_for
+from assay.learning.search import Budget, Candidate, Search, failures, options_for
 from assay.learning.workers import Pool
+from assay.messages import Message, sentences
 
 FIRST = Decimal("0.9")
 MOST = 3
@@ -80,8 +81,7 @@ class Final:
         those that failed stay paid for."""
         ranked = self.search.finishable()
         if not ranked:
-            reasons = "; ".join(f"{one.name}: {one.note}" for one in self.search.all) or "nothing was fitted in time"
-            raise ValueError(f"no learner could be fitted and certified ({reasons}).")
+            raise ValueError(Message("failed.all", reasons=failures(self.search.all)))
         by_bound = self.search.metric.name in ("error", "mae")
         chosen = self._in_time(finalists(ranked, by_bound))
         spare = [one for one in ranked if one not in chosen]
@@ -98,8 +98,8 @@ class Final:
                 return self._best(best)
             chosen, spare = spare[:1], spare[1:]
             if not chosen:
-                reasons = "; ".join(f"{one.name}: {one.note}" for one in self.search.all if one.note)
-                raise ValueError(f"no learner could be fitted and certified ({reasons}).")
+                reasons = failures([one for one in self.search.all if one.note])
+                raise ValueError(Message("failed.all", reasons=reasons))
 
     @property
     def certified(self) -> tuple[Finalist, ...]:
@@ -155,7 +155,7 @@ class Final:
         self.pool.run(work, done, begun, over=over)
         for one in chosen:
             if id(one) not in self.results and one.status != "left out":
-                one.status, one.note = "left out", "it could not be fitted to all training rows and certified in time."
+                one.status, one.note = "left out", Message("uncertified")
 
     def _take(self, one: Candidate, answer: Answer) -> None:
         if answer.result is None:
@@ -163,7 +163,7 @@ class Final:
         else:
             result, problem = answer.result, self.problem
             one.status, one.seconds = "finalist", result["seconds"]
-            one.note = " ".join(dict.fromkeys(text for text in (one.note, answer.note) if text))
+            one.note = sentences([one.note, answer.note])
             one.training_error = problem.mean_error(problem.y, result["train"])
             one.holdout_error = problem.mean_error(problem.held_targets(), result["held"])
             one.bound = certified(result["certificate"], problem.task)

@@ -23,6 +23,7 @@ from assay.learning.problem import Problem, default_clip, informative_columns, t
 from assay.learning.search import Candidate, options_for
 from assay.learning.split import hold_out
 from assay.learning.workers import Pool
+from assay.messages import Message
 from assay.registry import find
 
 KINDS = {"classify": "linear_model.LogisticRegression", "regress": "linear_model.Ridge"}
@@ -66,8 +67,8 @@ def begin(
             row = Candidate(kind.__name__, status="first", bound=bound, seconds=answer.result["seconds"])
             judged = problem.y[np.searchsorted(problem.train, judge)]
             row.holdout_error = problem.mean_error(judged, answer.result["held"])
-            row.note = f"a first answer: fitted to {len(fit)} of the training rows, certified on {len(judge)} others."
-            row.note += "" if clip is None else f" Errors count up to {clip:.4g}."
+            sizes = {"fitted": len(fit), "rows": len(judge)}
+            row.note = Message("quick", **sizes) if clip is None else Message("quick.clip", clip=clip, **sizes)
             if bound is not None:
                 tell(First(row))
 

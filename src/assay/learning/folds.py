@@ -29,7 +29,7 @@ from assay.learning.jobs import Answer, Fit
 from assay.learning.metrics import Metric, chosen_metric
 from assay.learning.model import TableModel
 from assay.learning.problem import Problem, copied, fold_problem
-from assay.learning.search import Budget, Candidate, Search
+from assay.learning.search import Budget, Candidate, Search, failures
 from assay.learning.workers import Pool
 from assay.messages import Message
 from assay.model_selection._folds import mean_of_folds
@@ -74,7 +74,7 @@ class Folds:
         """Fill `models`. Who says stop gets the first learners alone for the folds that are left."""
         count = int(self.fold.max()) + 1
         for k in range(count):
-            self.tell(Note(f"Fold {k + 1} of {count}: a model is chosen and fitted without it.", passing=True))
+            self.tell(Note(Message("fold.begins", fold=k + 1, folds=count), passing=True))
             part = self._problem(k)
             try:
                 found = self.search(part, self._metric(part), self._budget(count - k))
@@ -91,10 +91,7 @@ class Folds:
         """Say how many rows look like rows of other folds, if they are many."""
         copies = int(copied(model.raw(self.problem.raw), self.fold).sum())
         if copies > max(1, len(self.fold) // 100):
-            note = (
-                f"{copies} of {len(self.fold)} rows have the same columns as a row of another fold; if they are copies "
-                "rather than coincidences, the errors measured are too small: remove them."
-            )
+            note = Message("note.fold-copies", copies=copies, rows=len(self.fold))
             self.problem.notes.append(note)
             self.tell(Note(note))
 
@@ -144,9 +141,8 @@ class Folds:
             if made:
                 break
         else:
-            reasons = "; ".join(f"{one.name}: {one.note}" for one in found.all) or "nothing was fitted in time"
-            raise ValueError(f"no learner could be fitted without fold {k + 1} ({reasons}).")
-        one.status, one.name = "finalist", f"Fold {k + 1}: {one.name}"
+            raise ValueError(Message("failed.fold", fold=k + 1, reasons=failures(found.all)))
+        one.status, one.name = "finalist", Message("name.fold", fold=k + 1, name=one.name)
         self.opening()
         told = made[0].learner.predict(made[0].encode(part.raw.take(part.held), lenient=True)[0])
         one.holdout_error = part.mean_error(part.held_targets(), told)
@@ -177,7 +173,7 @@ class Folds:
         else:
             low, high = ranges(problem.y, self.fold)
             if not low.max() < high.min():
-                raise ValueError("the targets outside the folds hardly differ: there is nothing to learn.")
+                raise ValueError(Message("folds.constant"))
             learner = FoldMean(members, np.array([low.max(), high.min()]))
         model = FoldedTable(problem.target, learner)
         unproved = any(one.answers is None for one in self.models)  # no claim would say which the folds were

@@ -23,6 +23,7 @@ from assay.guarantees.seal import Others
 from assay.learning.metrics import Metric
 from assay.learning.model import TableModel, target_values
 from assay.learning.split import Pair
+from assay.messages import Message, of_error, sentences
 from assay.registry import find
 
 SMALL = 30_000  # rows up to which a fit is not spread over threads while other processes have work
@@ -89,7 +90,7 @@ class Judge:
             learner = self.recipe.make(self.nominal).fit(X[pair.fit], y[pair.fit])
             seconds.append(time.perf_counter() - began)
             if self.recipe.members and min(learner.links_) < 0:
-                raise ValueError("certificates cannot read what one of its members returns.")
+                raise ValueError(Message("member-unreadable"))
             losses.append(self._loss(learner, X[pair.judge], y[pair.judge]))
             predicting = time.perf_counter() - began - seconds[-1]
         per_row = predicting / len(self.pairs[-1].judge)
@@ -107,7 +108,7 @@ class Judge:
             shares = np.zeros((len(y), self.n_classes))
             shares[:, learner.classes_] = learner.predict_proba(X)
         if not self.n_classes and not np.isfinite(predicted).all():
-            raise ArithmeticError("it predicts numbers that are not finite.")
+            raise ArithmeticError(Message("not-finite"))
         return self.metric.of(y, predicted, shares, self.n_classes)
 
 
@@ -191,7 +192,7 @@ def run(job: Any) -> Answer:
         return Answer(None, reason(name, error))
     texts = [one_line(one.message, name) for one in said if issubclass(one.category, UserWarning)]
     kept = [text for text in dict.fromkeys(texts) if "certificate" not in text]
-    return Answer(result, " ".join(kept)[:400])
+    return Answer(result, sentences(kept))
 
 
 def seconds_compiling() -> float:
@@ -206,8 +207,7 @@ def together(answers: Sequence[Answer]) -> Answer:
         return failed
     parts = [one.result for one in answers if one.result is not None]
     lists = {name: [value for part in parts for value in part[name]] for name in ("losses", "seconds")}
-    notes = dict.fromkeys(one.note for one in answers if one.note)
-    return Answer({**parts[-1], **lists}, " ".join(notes)[:400])
+    return Answer({**parts[-1], **lists}, sentences([one.note for one in answers]))
 
 
 def reason(name: str, error: Exception) -> str:
@@ -215,8 +215,12 @@ def reason(name: str, error: Exception) -> str:
     text = one_line(error, name)
     if isinstance(error, (ValueError, ArithmeticError)) and text:
         return text
-    return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
+    return Message("error", kind=type(error).__name__, text=text) if text else f"{type(error).__name__}."
 
 
 def one_line(message: Any, name: str) -> str:
-    return " ".join(str(message).split()).removeprefix(f"{name}: ")
+    """Return what an exception or a warning says, without the name of the learner that says it."""
+    said = of_error(message)
+    if isinstance(said, Message):
+        return said.values["what"] if said.code == "named" and said.values["who"] == name else said
+    return " ".join(said.split()).removeprefix(f"{name}: ")[:400]

@@ -41,6 +41,7 @@ from assay.guarantees import draws
 from assay.guarantees.ledger import DOWN, price_of_look
 from assay.learning.problem import groups_of
 from assay.learning.split import hold_out
+from assay.messages import Message
 
 SKETCH = 256
 _FEWEST = 3  # rows of a sketch that must be known
@@ -121,7 +122,7 @@ def record(table: RawTable, target: str, held: Any, delta: Decimal, reserve: Res
             base.execute("BEGIN IMMEDIATE")
             known, earlier = _found(base, table, target, held, reserve)
             if reserve is not None and (reserve.key, reserve.part) in [one[:2] for one in earlier]:
-                raise ValueError(f"part {reserve.part} of the reserve was opened by another study; run it again.")
+                raise ValueError(Message("looks.taken", part=reserve.part))
             earlier = _others(earlier, reserve)
             count, spent = len(earlier) + 1, sum((Decimal(one[2]) for one in earlier), Decimal(0))
             _write(base, known, table, target, share(delta, count), reserve)
@@ -151,9 +152,9 @@ def reserved(
     """
     path = ledger()
     if parts < 1:
-        raise ValueError(f"--looks must be a whole number > 0; got {parts}.")
+        raise ValueError(Message("looks.number", parts=parts))
     if path is None:
-        raise ValueError("--looks needs the ledger, which tells how many parts are opened; it is off (ASSAY_LOOKS).")
+        raise ValueError(Message("looks.off"))
     mark = None if group is None else groups_of(table, group)
     held = hold_out(table.n_rows, share, seed, mark, None)
     cut = _parts(held, parts, seed, mark)
@@ -166,10 +167,7 @@ def reserved(
         raise ValueError(_unreadable(path, error)) from None
     part = next((k for k in range(1, parts + 1) if k not in used), None)
     if part is None:
-        raise ValueError(
-            f"all {parts} parts of the hold-out rows have been looked at: another look would certify what was chosen "
-            "on them. Hold out new rows; a larger --looks must be asked for before the first look."
-        )
+        raise ValueError(Message("looks.spent", parts=parts))
     kept = np.sort(np.concatenate([cut[k] for k in range(part, parts)])) if part < parts else np.empty(0, np.intp)
     rest = np.setdiff1d(np.arange(table.n_rows), kept)
     units = len(held) if mark is None else len(np.unique(mark[held]))
@@ -180,8 +178,8 @@ def _parts(held: np.ndarray, parts: int, seed: int, group: np.ndarray | None) ->
     units = np.arange(len(held)) if group is None else np.unique(group[held], return_inverse=True)[1]
     count = int(units.max()) + 1
     if count < 2 * parts:
-        what = "rows" if group is None else "groups"
-        raise ValueError(f"--looks {parts}: {count} {what} held out are too few; there must be 2 for each look.")
+        code = "looks.few-rows" if group is None else "looks.few-groups"
+        raise ValueError(Message(code, parts=parts, count=count))
     part = np.empty(count, dtype=np.intp)
     part[draws.permutation(count, seed, draws.RESERVE)] = np.arange(count) % parts
     return [held[part[units] == k] for k in range(parts)]
@@ -190,23 +188,15 @@ def _parts(held: np.ndarray, parts: int, seed: int, group: np.ndarray | None) ->
 def _sentence(count: int, spent: Decimal, own: Decimal, reserve: Reserve | None) -> str:
     sure = 100 * max(Decimal(0), 1 - spent - own)
     if count > 1:
-        before = "once" if count == 2 else f"{count - 1} times"
-        return (
-            f"These hold-out rows, or the table that they are from, have been looked at {before} before. If anything "
-            "was changed after looking, the bound is not valid: hold out new rows, or split them in advance (--looks). "
-            f"This look is certified at a failure probability of {own:.3g}, so that all looks at analyses that were "
-            f"fixed before the first hold together with {sure:.4g} % confidence."
-        )
+        before = Message("looks.once") if count == 2 else Message("looks.times", count=count - 1)
+        return Message("looks.again", before=before, own=float(own), sure=float(sure))
     if reserve is not None:
-        return f"This is look {reserve.part} of {reserve.parts}: its hold-out rows have not been opened before."
+        return Message("looks.part", part=reserve.part, parts=reserve.parts)
     return ""
 
 
-def _unreadable(path: Path, error: Exception) -> str:
-    return (
-        f"How often these hold-out rows were looked at is not known: the ledger {path} cannot be used "
-        f"({type(error).__name__}: {error}). ASSAY_LOOKS names another place, or is off."
-    )
+def _unreadable(path: Path, error: Exception) -> Message:
+    return Message("looks.unreadable", path=str(path), why=f"{type(error).__name__}: {error}")
 
 
 def _errors() -> tuple[type[Exception], ...]:

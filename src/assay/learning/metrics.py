@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from assay.messages import Message
+
+TASKS = {"classify": Message("task.classification"), "regress": Message("task.regression")}
 CLASSES = ("error", "balanced", "logloss", "auc", "brier", "f1")
 NUMBERS = ("mae", "rmse")
 _LEAST = 1e-15
@@ -50,7 +53,7 @@ class Metric:
         if self.name in ("balanced", "f1"):
             return _by_class(self.name, y, predicted, n_classes, self.positive)
         if shares is None:
-            raise ValueError(f"it has no probabilities, which --metric {self.name} needs.")
+            raise ValueError(Message("metric.probabilities", metric=self.name))
         if self.name == "brier":
             return float(0.5 * ((shares - np.eye(n_classes)[y]) ** 2).sum(axis=1).mean())
         if self.name == "logloss":
@@ -86,18 +89,15 @@ def chosen_metric(name: str | None, cost: Any, task: str, codes: np.ndarray, n_c
     if cost is not None:
         matrix = np.asarray(cost, dtype=np.float64)
         if task != "classify":
-            raise ValueError("a cost matrix is for classes; numbers have --metric mae or rmse.")
+            raise ValueError(Message("cost.numbers"))
         if matrix.shape != (n_classes, n_classes) or not (np.isfinite(matrix).all() and (matrix >= 0).all()):
-            raise ValueError(
-                f"the cost matrix must be {n_classes} x {n_classes} numbers >= 0 (row: true class, column: decision, "
-                f"both in sorted order); got shape {matrix.shape}."
-            )
+            raise ValueError(Message("cost.shape", classes=n_classes, shape=str(matrix.shape)))
         if name not in (None, "cost"):
-            raise ValueError(f"a cost matrix is what is minimised; leave --metric {name} out.")
+            raise ValueError(Message("cost.metric", metric=name))
         return Metric("cost", matrix)
     allowed = CLASSES if task == "classify" else NUMBERS
     if name is not None and name not in allowed:
-        raise ValueError(f"--metric for {task} must be one of {', '.join(allowed)}; got {name!r}.")
+        raise ValueError(Message("metric.unknown", task=TASKS[task], allowed=list(allowed), name=name))
     if name == "f1" and n_classes == 2:
         return Metric(name, positive=int(np.sum(codes == 1) <= np.sum(codes == 0)))
     return Metric(name or allowed[0])

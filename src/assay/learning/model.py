@@ -19,6 +19,7 @@ from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, ra
 from assay.guarantees.ledger import CertifyOptions, price_of_look
 from assay.guarantees.seal import About, DataSplit, Others, issue
 from assay.learning.memory import Memory, class_scores, ranked, remember, sizes_of
+from assay.messages import Message
 
 _NAME = "learning.TableModel"
 
@@ -362,7 +363,7 @@ def has_target(source: RawTable, target: ColumnType, task: str) -> np.ndarray:
 def read_target(source: RawTable, target: ColumnType, task: str, classes: np.ndarray) -> np.ndarray:
     """Return the targets of rows, read as the training rows' were; a class that these lack keeps its own name."""
     if not has_target(source, target, task).all():
-        raise ValueError(f"the target {target.name!r} has missing values.")
+        raise ValueError(Message("target.gaps", target=target.name))
     column = source.read_as((target,), lenient=True).column(target.name)
     if task == "regress":
         return target_values(column, task)
@@ -378,15 +379,12 @@ def read_target(source: RawTable, target: ColumnType, task: str, classes: np.nda
 def target_values(target: Column, task: str) -> np.ndarray:
     if task == "regress":
         if target.type.kind != "numeric":
-            raise ValueError(f"the target {target.name!r} holds text, and regression needs numbers.")
+            raise ValueError(Message("target.text", target=target.name))
         return target.data
     if target.type.kind != "numeric":
         ending = [level for level in target.type.levels if level.endswith("\0")]
         if ending:
-            raise ValueError(
-                f"the target {target.name!r} has the label {ending[0]!r}; labels must not end in a NUL character, "
-                "because arrays of text drop it. Rename the label."
-            )
+            raise ValueError(Message("target.nul", target=target.name, label=ending[0]))
         return np.asarray(target.type.levels)[target.data.astype(np.intp)]
     whole = (target.data == np.round(target.data)).all() and np.abs(target.data).max() < 2**53
     return target.data.astype(np.int64) if whole else target.data

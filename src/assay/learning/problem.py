@@ -18,14 +18,12 @@ from assay.data.table import listed
 from assay.learning.model import TableModel, checked_input, has_target, read_target, target_values
 from assay.learning.split import hold_out, rungs
 from assay.learning.suspicions import suspicions
+from assay.messages import Message
 
 MOST_CLASSES = 20  # a numeric target with at most so many whole values may be class labels
 _FEW = 10  # ... and is read as such up to so many, if they count from 0 or 1 without a gap
 _RARE = 0.2
-_EXTREME = (
-    "it has numbers beyond 1e150, or nearer to zero than 1e-150, with which no certificate holds; empty these cells, "
-    "or multiply the column by a constant."
-)
+_EXTREME = Message("column.extreme")
 
 
 @dataclass
@@ -99,13 +97,13 @@ def make_problem(
     there = has_target(raw, known.type, task or _task_of(known, []))
     if not there.all() and own is not None:
         count = int((~there).sum())
-        raise ValueError(f"{count} rows have a target that is no number; remove them, or leave --looks out.")
+        raise ValueError(Message("target.not-numbers-looks", rows=count))
     if not there.all():
-        notes.append(f"{int((~there).sum())} of {len(there)} rows have a target that is no number; they are left out.")
+        notes.append(Message("target.not-numbers", missing=int((~there).sum()), rows=len(there)))
         raw = raw.take(there)
         marks, held, train, known = _drawn(raw, target, task, share, seed, group, time, in_folds, None)
         if not has_target(raw, known.type, task or _task_of(known, [])).all():
-            raise ValueError(f"the target {target!r} is written in different ways in different rows; write it in one.")
+            raise ValueError(Message("target.formats", target=target))
     told, task = task is not None, task or _task_of(known, notes)
     y = target_values(known, task)
     apart = tuple(name for name in (group, time) if name)
@@ -113,11 +111,9 @@ def make_problem(
     if task == "classify":
         _check_classes(y)
         _tell_imbalance(y, notes)
-    every = {False: "", True: " of the models that are given such rows"}
-    notes += [
-        f"Column {name!r} is left out{every[in_folds and why == _EXTREME]}: {why}"
-        for name, why in features.left_out.items()
-    ]
+    for name, why in features.left_out.items():
+        code = "note.left-out-folds" if in_folds and why is _EXTREME else "note.left-out"
+        notes.append(Message(code, column=name, why=why))
     notes += suspicions(features, y, task, together=bool(group or time))
     notes += _about_marks(group, time)
     by_time = None if marks[1] is None else marks[1][train]
@@ -132,15 +128,9 @@ def fold_problem(whole: Problem, held: np.ndarray, folder: Path) -> Problem:
     train = np.setdiff1d(np.arange(whole.raw.n_rows), held)
     known = training_target(whole.raw, train, whole.target.name, whole.task)
     if (known.type.kind, known.type.written) != (whole.target.kind, whole.target.written):
-        raise ValueError(
-            f"the target {known.name!r} looks different in different rows (numbers in some folds, names in others); "
-            "correct the cells that are not like the others."
-        )
+        raise ValueError(Message("target.mixed", target=known.name))
     if not whole.task_is_told and _task_of(known, []) != whole.task:
-        raise ValueError(
-            f"whether the target {known.name!r} holds classes or numbers is told by a few rows, and not by those "
-            "outside each fold: say which (--task classify, or regress)."
-        )
+        raise ValueError(Message("target.task-open", target=known.name))
     y = target_values(known, whole.task)
     if whole.task == "classify":
         _check_classes(y)
@@ -157,8 +147,7 @@ def training_target(raw: RawTable, train: np.ndarray, target: str, task: str | N
     if task == "classify" and (column.missing & rows.told(column.type)).any():
         column = rows.as_names(target).typed().column(target)
     if column.type.kind in ("text", "date"):
-        holds = {"text": "free text", "date": "dates"}[column.type.kind]
-        raise ValueError(f"the target {target!r} holds {holds}; a target is a class or a number.")
+        raise ValueError(Message("target.free-text" if column.type.kind == "text" else "target.dates", target=target))
     return column
 
 
@@ -185,16 +174,15 @@ def with_target(raw: RawTable, target: str) -> tuple[RawTable, list[str]]:
     """Return the rows that have a target, and a sentence about those that have none."""
     raw.require(target)
     if not raw.n_rows:
-        raise ValueError(f"the table has no rows, only the columns {listed(raw.names)}.")
+        raise ValueError(Message("no-rows", names=listed(raw.names)))
     if len(raw.names) < 2:
-        raise ValueError(f"there is no column to learn from beside the target {target!r}.")
+        raise ValueError(Message("target.alone", target=target))
     there = raw.present(target)
     if there.all() and len(there):
         return raw, []
     if not there.any():
-        raise ValueError(f"the target {target!r} has no value in any row.")
-    said = f"{int((~there).sum())} of {len(there)} rows have no value of the target {target!r}; they are left out."
-    return raw.take(there), [said]
+        raise ValueError(Message("target.empty", target=target))
+    return raw.take(there), [Message("target.missing", missing=int((~there).sum()), rows=len(there), target=target)]
 
 
 def groups_of(raw: RawTable, name: str) -> np.ndarray:
@@ -207,33 +195,27 @@ def _times(raw: RawTable, name: str) -> Column:
     raw.require(name)
     column = raw.select([name]).typed().column(name)
     if column.missing.any():
-        raise ValueError(f"the time column {name!r} has gaps; fill them, or remove these rows.")
+        raise ValueError(Message("time.gaps", column=name))
     if column.type.kind == "text":
-        raise ValueError(f"the time column {name!r} holds free text; a time is a number, a date or a name in order.")
+        raise ValueError(Message("time.text", column=name))
     return column
 
 
 def _about_marks(group: str | None, time: str | None) -> list[str]:
-    notes = []
+    notes: list[str] = []
     if group is not None:
-        notes.append(
-            f"Rows of one {group!r} stay together: what is measured and bounded is about new groups. Figures and "
-            "explanations have no limits, which would count rows as independent draws."
-        )
+        notes.append(Message("note.groups", column=group))
     if time is not None:
-        notes.append(
-            f"The newest rows by {time!r} are held out: the bound rests on new rows being like those, and is not "
-            "proved if they go on changing."
-        )
+        notes.append(Message("note.newest", column=time))
     return notes
 
 
 def informative_columns(features: Table) -> Table:
     """Return the columns that something can be learnt from by what these rows hold, without those with numbers of a
     size at which no certificate holds. In other rows such numbers are no reason: they count as gaps there."""
-    extreme = {one.name: _EXTREME for one in features.columns.values() if np.any(one.extreme())}
+    extreme: dict[str, str] = {one.name: _EXTREME for one in features.columns.values() if np.any(one.extreme())}
     if features.columns and len(extreme) == len(features.columns):
-        raise ValueError(f"there is no column to learn from. Column {next(iter(extreme))!r}: {_EXTREME}")
+        raise ValueError(Message("column.no-use", column=next(iter(extreme)), why=_EXTREME))
     plain = (one for one in features.columns.values() if one.name not in extreme)
     return Table(plain, features.left_out | extreme, features.n_rows).useful()
 
@@ -247,56 +229,45 @@ def _task_of(target: Column, notes: list[str]) -> str:
     codes = whole and len(values) <= _FEW and values[0] in (0, 1) and values[-1] - values[0] == len(values) - 1
     if not whole:
         return "regress"
-    read, other = ("classes", "regress") if codes or len(values) == 2 else ("numbers", "classify")
-    notes.append(f"{target.name!r} has {len(values)} whole values and is read as {read}; --task {other} changes that.")
-    return "classify" if read == "classes" else "regress"
+    classes = codes or len(values) == 2
+    code, other = ("target.as-classes", "regress") if classes else ("target.as-numbers", "classify")
+    notes.append(Message(code, target=target.name, count=len(values), task=other))
+    return "classify" if classes else "regress"
 
 
 def _check_classes(y: np.ndarray) -> None:
     known = np.unique(y)
     if len(known) < 2:
-        raise ValueError(f"the training rows have one class only ({known[0]}); learning needs two.")
+        raise ValueError(Message("target.one-class", label=str(known[0])))
 
 
 def _tell_imbalance(y: np.ndarray, notes: list[str]) -> None:
     labels, counts = np.unique(y, return_counts=True)
     share = counts.min() / len(y)
     if len(labels) == 2 and share < _RARE:
-        notes.append(
-            f"Only {100 * share:.1f} % of the rows are {labels[counts.argmin()]!s}: the error rate hardly sees them; "
-            "--metric balanced, f1 or auc, or a cost matrix, may be what you want."
-        )
+        notes.append(Message("target.imbalance", share=100 * float(share), label=str(labels[counts.argmin()])))
 
 
 def about_held_rows(problem: Problem, model: TableModel) -> list[str]:
     """Return what there is to say of the hold-out rows once a model has been evaluated on them: new classes, numbers
     that count as gaps, copies of training rows."""
-    notes = []
+    notes: list[str] = []
     held = problem.raw.take(problem.held)
     if problem.task == "classify":
         y = problem.held_targets()
         new = ~np.isin(y, problem.classes)
         if new.any():
-            strange = ", ".join(sorted(set(held.text(problem.target.name)[new]))[:5])
-            notes.append(
-                f"{int(new.sum())} of {len(y)} hold-out rows have a class that no training row has ({strange}): each "
-                "counts as an error, as such rows will among new ones."
-            )
+            strange = sorted(set(held.text(problem.target.name)[new]))[:5]
+            notes.append(Message("note.unseen-classes", count=int(new.sum()), rows=len(y), labels=strange))
     for column in model.read(held, lenient=True).columns.values():
         count = int(np.sum(column.extreme()))
         if count:
-            notes.append(
-                f"Column {column.name!r} has {count} numbers beyond 1e150, or nearer to zero than 1e-150, in hold-out "
-                "rows; the former count as missing, the latter as 0."
-            )
+            notes.append(Message("note.extreme", column=column.name, count=count))
     part = np.zeros(problem.raw.n_rows, dtype=np.int64)
     part[problem.held] = 1
     copies = copied(model.raw(problem.raw), part)[1]
     if copies > max(1, len(problem.held) // 100):
-        notes.append(
-            f"{copies} of {len(problem.held)} hold-out rows have the same columns as a training row; if they are "
-            "copies rather than coincidences, the errors measured are too small: remove them, or use --group."
-        )
+        notes.append(Message("note.copies", copies=int(copies), rows=len(problem.held)))
     return notes
 
 

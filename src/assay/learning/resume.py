@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import assay
+from assay.messages import from_plain, plain
 
 
 def fingerprint(*more: Any) -> str:
@@ -44,12 +45,12 @@ class Scores:
             record = json.loads(line)
             losses, seconds = ([float(one) for one in record[name]] for name in ("losses", "seconds"))
             found: dict[str, Any] = {"losses": losses, "seconds": seconds, "per_row": float(record["per_row"])}
-            key, note = str(record["key"]), str(record["note"])
+            key, note = str(record["key"]), from_plain(record["note"])
         except (ValueError, TypeError, KeyError, RecursionError):
             return
         numbers = [*losses, *seconds, found["per_row"]]
         if losses and len(losses) == len(seconds) and all(math.isfinite(one) for one in numbers):
-            self._known[key] = {"result": found, "note": note[:400]}
+            self._known[key] = {"result": found, "note": note}
 
     def key(self, *what: Any) -> str:
         """Return the digest under which a score is kept."""
@@ -63,7 +64,9 @@ class Scores:
 
     def add(self, key: str, result: dict[str, Any], note: str) -> None:
         """Write down what was found."""
-        self._write({"key": key, **{name: result[name] for name in ("losses", "seconds", "per_row")}, "note": note})
+        self._write(
+            {"key": key, **{name: result[name] for name in ("losses", "seconds", "per_row")}, "note": plain(note)}
+        )
 
     def _write(self, record: dict[str, Any]) -> None:
         if self.path is not None:

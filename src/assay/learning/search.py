@@ -30,6 +30,7 @@ from assay.learning.problem import Problem
 from assay.learning.resume import Scores
 from assay.learning.split import FOLDS
 from assay.learning.workers import Pool
+from assay.messages import Message
 from assay.registry import find
 from assay.stored import class_name
 
@@ -72,6 +73,17 @@ class Candidate:
     @property
     def loss(self) -> float:
         return float(np.mean(self.losses)) if self.losses else np.inf
+
+
+def failures(candidates: Sequence[Candidate]) -> list[Message]:
+    """Return why candidates came to nothing, or that nothing was fitted in time."""
+    found = [Message("failed.one", name=one.name, why=one.note) for one in candidates]
+    return found or [Message("failed.time")]
+
+
+def was_stopped(one: Candidate) -> bool:
+    """Tell whether a candidate was stopped because it took too long."""
+    return isinstance(one.note, Message) and one.note.code == "late"
 
 
 class Budget:
@@ -311,7 +323,7 @@ class Search:
         if len(self.rungs) < 2 or not self.rungs[1]:
             return []
         judged = sorted(self.ranked(), key=lambda one: (one.loss, one.number))
-        waiting = [one for one in judged if one.step == 0 and "was stopped" not in one.note]
+        waiting = [one for one in judged if one.step == 0 and not was_stopped(one)]
         some = waiting[: min(_GOING_ON, -(-len(waiting) // 3))]
         best = min(judged, key=lambda one: float(np.mean(one.losses[: len(self.rungs[0])])), default=None)
         return [one for one in some if best is None or (self._may_be_best(one, best) and self._has_time_for(one))]

@@ -12,11 +12,10 @@ import numpy as np
 
 from assay.base import Learner
 from assay.card import Options, Range
+from assay.learning.metrics import TASKS
+from assay.messages import Message
 from assay.registry import find
 from assay.registry import learners as all_learners
-
-TASKS = {"classify": "classification", "regress": "regression"}
-TOO_SLOW = "it would take long for {} training rows; name it with --learners and --force to try it."
 
 _FIRST = {
     "classify": (
@@ -71,8 +70,8 @@ def check_names(task: str, names: Sequence[str]) -> None:
     known = {kind.__name__.lower(): kind for kind in all_learners(task)}
     for name in names:
         if name.lower() not in known and name.lower() != "all":
-            listed = ", ".join(kind.__name__ for kind in known.values())
-            raise ValueError(f"{name!r} is not a learner for {TASKS[task]}; there are {listed}.")
+            allowed = [kind.__name__ for kind in known.values()]
+            raise ValueError(Message("learner.unknown", name=name, task=TASKS[task], allowed=allowed))
 
 
 def _without(kinds: Sequence[type[Learner]], without: Sequence[str]) -> list[type[Learner]]:

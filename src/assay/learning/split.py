@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.guarantees.draws import GROUPS, HOLDOUT, permutation
+from assay.messages import Message
 
 FOLDS = 5
 
@@ -43,17 +44,17 @@ def hold_out(n: int, share: float | None, seed: int, group: np.ndarray | None, t
     share = usual_share(n if group is None else len(np.unique(group))) if share is None else share
     wanted = round(n * share)
     if not 0 < share < 1 or wanted < 1 or n - wanted < 2:
-        raise ValueError(f"--holdout {share:g} of {n} rows leaves too few rows to fit or to test on.")
+        raise ValueError(Message("split.small", share=float(f"{share:g}"), rows=n))
     if time is not None:
         held = np.flatnonzero(time >= np.sort(time)[n - wanted])
         if not 0 < len(held) < n - 1:
-            raise ValueError("the time column has too few different values to hold the newest rows out.")
+            raise ValueError(Message("split.times"))
         return held
     if group is None:
         return np.sort(permutation(n, seed, HOLDOUT)[:wanted])
     names, codes = np.unique(group, return_inverse=True)
     if len(names) < 4:
-        raise ValueError(f"--group needs at least 4 groups to hold some of them out; there are {len(names)}.")
+        raise ValueError(Message("split.groups", groups=len(names)))
     count = min(max(1, round(len(names) * share)), len(names) - 2)
     return np.flatnonzero(np.isin(codes, permutation(len(names), seed, GROUPS)[:count]))
 

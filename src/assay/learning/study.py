@@ -35,7 +35,7 @@ from assay.learning.problem import Problem, about_held_rows, default_clip, make_
 from assay.learning.resume import Scores, fingerprint
 from assay.learning.search import Budget, Candidate, Search
 from assay.learning.workers import Pool
-from assay.messages import Message
+from assay.messages import Message, sentences
 
 
 @dataclass
@@ -214,7 +214,7 @@ def learn(
     """
     _check(time, trials, certify, group, time_column, clip, seed)
     if looks is not None and (certify == "folds" or time_column is not None):
-        raise ValueError("--looks splits hold-out rows that are drawn; folds or a time column need new rows instead.")
+        raise ValueError(Message("looks.drawn"))
     budget = Budget(None if trials is not None else 60.0 if time is None else time, trials, stop)
     source = str(table) if isinstance(table, (str, PathLike)) else "the table"
     delta, file = 1 - Decimal(confidence), None if resume is None else Path(resume)
@@ -240,7 +240,7 @@ def learn(
             asked = (problem.task, learners, exclude, len(part.train))
             first, slow = spaces.suitable(*asked, force)
             search = Search(part, judge, pool, allowed, tell, time is not None, Scores(file, about))
-            search.leave_out(slow, spaces.TOO_SLOW.format(len(part.train)))
+            search.leave_out(slow, Message("too-slow", rows=len(part.train)))
             search.run(first, lambda: spaces.others(*asked, first))
             return search
 
@@ -255,7 +255,7 @@ def learn(
             first_answer.begin(problem, wanted, pool, tell, looking.share(delta, k), given)
         search = searched(problem, wanted, budget)
         if budget.stopped:
-            tell(Note("Stopped: the best so far is fitted to all training rows and certified.", passing=True))
+            tell(Note(Message("stopped"), passing=True))
         looked = _look(problem, delta, reserve, tell)
         final = Final(problem, search, pool, budget, tell, looking.share(delta, looked.count), clip, looked.count)
         chosen, result = final.run()
@@ -297,10 +297,7 @@ def _with_looks(found: Study, looked: looking.Looks, reserve: looking.Reserve | 
     if looked.count:
         found.certificate = replace(found.certificate, looks={"count": looked.count, **looking.plain(reserve)})
     if looked.count > 1:
-        found.why += (
-            f" This is look {looked.count} at these rows: if anything was changed after an earlier one, the bound is "
-            "not valid."
-        )
+        found.why = sentences([found.why, Message("looks.count", count=looked.count)])
     return found
 
 
@@ -317,15 +314,11 @@ def _check(
     if certify not in ("holdout", "folds"):
         raise ValueError(f'certify must be "holdout" or "folds"; got {certify!r}.')
     if certify == "folds" and (group is not None or time_column is not None):
-        name = "--group" if group is not None else "--time-column"
-        raise ValueError(f"--certify folds is for rows that are independent draws; with {name} hold rows out instead.")
+        raise ValueError(Message("folds.group" if group is not None else "folds.time", certify="folds"))
     if group is not None and time_column is not None:
-        raise ValueError(
-            "--group and --time-column ask for different rows to be held out: whole groups, or the newest rows, whose "
-            "groups are fitted to as well. Use one of them."
-        )
+        raise ValueError(Message("split.both"))
     if certify == "folds" and clip is not None:
-        raise ValueError("--clip is for --certify holdout; with folds, targets are counted within the range outside.")
+        raise ValueError(Message("folds.clip"))
 
 
 def _study(
@@ -353,7 +346,7 @@ def _folds_study(problem: Problem, parts: Folds, delta: Decimal, confidence: str
     parts.tell_copies(model)
     certificate = parts.certify(model, delta)
     own = [one.candidate for one in parts.models]
-    name = f"{'Vote' if problem.task == 'classify' else 'Mean'} of {len(own)} fold models"
+    name = Message("name.vote" if problem.task == "classify" else "name.mean", count=len(own))
     chosen = Candidate(name, status="chosen", losses=[loss for one in own for loss in one.losses])
     chosen.cv = parts.metric.shown(chosen.loss)
     chosen.holdout_error = float(np.average([one.holdout_error for one in own], weights=np.bincount(parts.fold)))

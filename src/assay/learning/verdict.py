@@ -1,105 +1,110 @@
-"""The verdict of a study in plain sentences: why this model, what is certain of it, whether it is worth anything."""
+"""The verdict of a study in plain sentences: why this model, what is certain of it, whether it beats the baseline."""
 
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from assay.claims.sentences import outward, up
 from assay.claims.sentences import percent as percent_up
+from assay.learning import baseline
 from assay.learning.finalists import is_level
 from assay.learning.problem import Problem
 from assay.learning.search import Candidate
+from assay.messages import Message, sentences
 
 if TYPE_CHECKING:
     from assay.learning.study import Study
 
 
 def of_study(found: "Study", problem: Problem) -> str:
-    """Return the choice in plain sentences: why this one, what is certain, and whether it is worth anything."""
-    chosen, classes = found.chosen, found.task == "classify"
+    """Return the choice in plain sentences: why this model, what is certified, and whether it beats the baseline."""
+    chosen = found.chosen
     why = _choice(found)
     if chosen.bound is None:
-        units = "rows" if problem.group is None else "groups"
-        return f"{why} Nothing is proved about its error on new data: there are too few {units} held out."
-    sure = percent(found.confidence)
-    counted = "" if found.clip is None else f" (each counted up to {outward(found.clip, 'lower', 4)})"
-    said = (
-        f"it errs in at most {percent_up(chosen.bound)} of cases"
-        if classes
-        else f"its mean absolute error{counted} is at most {up(chosen.bound, 4)}"
-    )
-    where = "On new data like these" if problem.time is None else "On new data like the newest of these"
-    where = where if problem.group is None else "In new groups like these, on average,"
-    return f"{why} {where} {said}{_of_metric(found)}, with {sure} confidence; {_against_baseline(found)}"
+        code = "chosen.unproved-rows" if problem.group is None else "chosen.unproved-groups"
+        return sentences([why, Message(code)])
+    if found.task == "classify":
+        what = Message("what.rate", bound=percent_up(chosen.bound))
+    elif found.clip is None:
+        what = Message("what.loss", bound=up(chosen.bound, 4))
+    else:
+        what = Message("what.clipped", clip=outward(found.clip, "lower", 4), bound=up(chosen.bound, 4))
+    where = Message("where.same") if problem.time is None else Message("where.newest")
+    where = where if problem.group is None else Message("where.groups")
+    return sentences([why, _bound(where, what, _of_metric(found), found, _against_baseline(found))])
 
 
-def _choice(found: "Study") -> str:
+def _choice(found: "Study") -> Message:
     """Return why this model: that it is the best or, first of all, that it is behind the baseline or another one."""
-    chosen, base, metric = found.chosen, found.baseline, _WORDS[found.metric.name]
+    chosen, base = found.chosen, found.baseline
     judged = [one for one in found.candidates if one.losses and one is not base]
-    count, rows = len({one.name for one in judged}), found.rows[0]
+    tried = {
+        "name": chosen.name,
+        "learners": len({one.name for one in judged}),
+        "rows": found.rows[0],
+        "metric": _METRICS[found.metric.name],
+        "score": _score(chosen, found),
+    }
     if base.loss <= chosen.loss:
-        return (
-            f"No model is better than always answering {base.note.removeprefix('always ')}, whose {metric} on the "
-            f"{rows} training rows is {_shown(base, found)}: {chosen.name} is the best of {count} learners tried, with "
-            f"{_shown(chosen, found)} in cross-validation."
-        )
-    began = f"{chosen.name} is chosen: of {count} learners tried on the {rows} training rows its {metric} in "
+        return Message("chosen.behind", rival=baseline.rival(base.note), base=_score(base, found), **tried)
     best = min(judged, key=lambda one: (-one.step, one.loss))
     if (best.step, best.loss) == (chosen.step, chosen.loss) or is_level(best, chosen):
-        return f"{began}cross-validation ({_shown(chosen, found)}) was the best, or level with the best."
-    return (
-        f"{began}cross-validation was {_shown(chosen, found)}; {best.name} had {_shown(best, found)}, and could not be "
-        "fitted to all training rows and certified in time."
-    )
+        return Message("chosen", **tried)
+    return Message("chosen.second", best=best.name, other=_score(best, found), **tried)
 
 
-def _shown(one: Candidate, found: "Study") -> str:
-    return f"{100 * one.cv:.1f} %" if found.metric.name in ("error", "balanced") else f"{one.cv:.4g}"
+def _score(one: Candidate, found: "Study") -> str:
+    return _shown(one.cv, found.metric.name in ("error", "balanced"))
+
+
+def _shown(error: float, percent: bool) -> str:
+    return f"{100 * error:.1f} %" if percent else f"{error:.4g}"
+
+
+def _bound(where: Message, what: Message, metric: str, found: "Study", against: Message) -> Message:
+    sure = percent(found.confidence)
+    return Message("chosen.bound", where=where, what=what, metric=metric, sure=sure, against=against)
 
 
 def _of_metric(found: "Study") -> str:
     """Return what is proved of the metric that was asked for, beside the error rate."""
     claims = {one.template: one for one in found.certificate.claims}
     if found.metric.name == "f1" and "P63/1" in claims:
-        positive = found.metric.positive
-        which = "" if positive is None else f" of {found.model.classes_[positive]!s}"
-        return f", its F1{which} is at least {outward(claims['P63/1'].value, 'lower', 4)}"
+        positive, bound = found.metric.positive, outward(claims["P63/1"].value, "lower", 4)
+        if positive is None:
+            return Message("also.f1", bound=bound)
+        return Message("also.f1-class", label=str(found.model.classes_[positive]), bound=bound)
     if found.metric.name == "balanced" and "P64/1" in claims:
-        return f", its error rate with every class counted alike is at most {percent_up(claims['P64/1'].value)}"
+        return Message("also.balanced", bound=percent_up(claims["P64/1"].value))
     if found.metric.name == "auc" and "P06/1" in claims:
-        return f", its area under the ROC curve is at least {outward(claims['P06/1'].value, 'lower', 4)}"
+        return Message("also.auc", bound=outward(claims["P06/1"].value, "lower", 4))
     brier = [one.value for one in found.certificate.claims if one.params.get("loss") == "brier"]
     if found.metric.name == "brier" and brier:
-        return f", its Brier score is at most {up(min(brier), 4)}"
+        return Message("also.brier", bound=up(min(brier), 4))
     if found.metric.name == "cost" and "P42/2" in claims:
-        return f", its mean cost is at most {up(claims['P42/2'].value, 4)}"
+        return Message("also.cost", bound=up(claims["P42/2"].value, 4))
     return ""
 
 
-def _against_baseline(found: "Study") -> str:
-    base = found.baseline
-    rival = base.note.removeprefix("always ")
+def _against_baseline(found: "Study") -> Message:
+    base, classes = found.baseline, found.task == "classify"
+    rival = baseline.rival(base.note)
     claims = {one.template: one for one in found.certificate.claims}
     if found.metric.name == "auc" and "P06/1" in claims:
-        proved = "it is proved" if claims["P06/1"].value > 0.5 else "it is not proved"
-        return f"{proved} to rank rows better than chance, which has an area of one half."
+        return Message("ranks" if claims["P06/1"].value > 0.5 else "ranks.not")
     claim = next((claims[code] for code in ("P61/1", "P65/1", "P66/2") if code in claims), None)
     if claim is not None and claim.direction == "lower" and claim.value > 0:
-        by = percent_up(claim.value, "lower") if found.task == "classify" else outward(claim.value, "lower", 4)
-        return f"it is proved to beat always answering {rival}, by at least {by}."
+        by = percent_up(claim.value, "lower") if classes else outward(claim.value, "lower", 4)
+        return Message("beats.by", rival=rival, by=by)
     if "P61/2" in claims:
-        return f"it is proved to beat always answering {rival}; by how much is not."
-    error = base.holdout_error
-    shown = f"{100 * error:.1f} %" if found.task == "classify" else f"{error:.4g}"
-    if found.chosen.holdout_error >= error:
-        return f"always answering {rival} does as well ({shown} on the rows held out): this model is worth nothing yet."
-    return f"it is not proved to beat always answering {rival} ({shown} on the rows held out): more rows may show it."
+        return Message("beats", rival=rival)
+    better = found.chosen.holdout_error < base.holdout_error
+    return Message("beats.not" if better else "beats.never", rival=rival, error=_shown(base.holdout_error, classes))
 
 
-_WORDS = {
-    "error": "error rate", "balanced": "error rate with every class counted alike", "logloss": "log-loss",
-    "auc": "area under the ROC curve", "brier": "Brier score", "f1": "F1", "cost": "mean cost",
-    "mae": "mean absolute error", "rmse": "root mean squared error",
+_METRICS = {
+    "error": Message("metric.error"), "balanced": Message("metric.balanced"), "logloss": Message("metric.logloss"),
+    "auc": Message("metric.auc"), "brier": Message("metric.brier"), "f1": Message("metric.f1"),
+    "cost": Message("metric.cost"), "mae": Message("metric.mae"), "rmse": Message("metric.rmse"),
 }  # fmt: skip
 
 
@@ -109,36 +114,39 @@ def percent(confidence: str | Decimal) -> str:
 
 
 def of_folds(found: "Study") -> str:
-    """Return in plain sentences what the model is, what is certain of it, and whether it is worth anything."""
+    """Return in plain sentences what the model is, what is certified about it, and whether it beats the baseline."""
     count, classes = len(found.folds), found.task == "classify"
-    kinds = ", ".join(dict.fromkeys(one.candidate.name.partition(": ")[2] for one in found.folds))
-    why = (
-        f"The model is the {'vote' if classes else 'mean'} of {count} models ({kinds}); each was chosen and fitted "
-        f"without one of {count} parts of the {found.rows[0]} rows and judged on it, so that every row served for both."
-    )
+    kinds = list(dict.fromkeys(_own_name(one.candidate) for one in found.folds))
+    why = Message("folds.vote" if classes else "folds.mean", count=count, kinds=kinds, rows=found.rows[0])
     claim = next((one for one in found.certificate.claims if one.template.startswith("P22/")), None)
-    sure = percent(found.confidence)
     if claim is None or found.chosen.bound is None:
-        return f"{why} Nothing is proved about its error on new data: there are too few rows."
+        return sentences([why, Message("chosen.unproved-folds")])
     if classes:
-        said = f"one of them errs in at most {percent_up(claim.value)} of cases on average, and their vote in at most "
-        said += percent_up(found.chosen.bound)
+        mean, bound = percent_up(claim.value), percent_up(found.chosen.bound)
+        what = Message("what.folds-rate", mean=mean, bound=bound)
     else:
         low, high = found.model.learner.range_
-        inside = f"{up(low, 4)} to {outward(high, 'lower', 4)}"  # of fewer targets less is true than of more
-        said = f"its mean absolute error (targets counted within {inside}) is at most {up(claim.value, 4)}"
-    return f"{why} On new data like these {said}, with {sure} confidence; {_folds_against_baseline(found)}"
+        clipped = {"low": up(low, 4), "high": outward(high, "lower", 4)}  # of fewer targets less is true than of more
+        what = Message("what.folds-loss", bound=up(claim.value, 4), **clipped)
+    against = _folds_against_baseline(found)
+    return sentences([why, _bound(Message("where.same"), what, "", found, against)])
 
 
-def _folds_against_baseline(found: "Study") -> str:
+def _own_name(one: Candidate) -> str:
+    """Return the name of the candidate of a fold without the fold."""
+    return one.name.values["name"] if isinstance(one.name, Message) else one.name
+
+
+_FOLDS_RATE = {"by": "folds-class.by", "not": "folds-class.not", "never": "folds-class.never"}
+_FOLDS_LOSS = {"by": "folds-median.by", "not": "folds-median.not", "never": "folds-median.never"}
+
+
+def _folds_against_baseline(found: "Study") -> Message:
     claim = next(one for one in found.certificate.claims if one.template.startswith("P62/"))
     classes, base = found.task == "classify", found.baseline
-    rival = f"always answering the {'commonest class' if classes else 'median'} outside each fold"
-    who = "on average they are" if classes else "on average these models, targets counted within the range outside, are"
+    codes = _FOLDS_RATE if classes else _FOLDS_LOSS
     if claim.direction == "lower" and claim.value > 0:
         by = percent_up(claim.value, "lower") if classes else outward(claim.value, "lower", 4)
-        return f"{who} proved to beat {rival}, by at least {by}."
-    shown = f"{100 * base.holdout_error:.1f} %" if classes else f"{base.holdout_error:.4g}"
-    if found.chosen.holdout_error >= base.holdout_error:
-        return f"{rival} does as well ({shown}): this model is worth nothing yet."
-    return f"{who} not proved to beat {rival} ({shown}): more rows may show it."
+        return Message(codes["by"], by=by)
+    better = found.chosen.holdout_error < base.holdout_error
+    return Message(codes["not" if better else "never"], error=_shown(base.holdout_error, classes))

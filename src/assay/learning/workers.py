@@ -14,10 +14,10 @@ from typing import Any
 
 from assay.fork_server import LEARNERS, ForkServer, can_fork, fork_server
 from assay.learning import jobs
+from assay.messages import Message
 from assay.scan.memory import one_thread, thread_count
 
-_ENDED = "its process ended, most likely for want of memory."
-_LATE = "it was stopped after {:.0f} s."
+_ENDED = Message("process-ended")
 _LONGEST_ASIDE = 30.0  # seconds that a job beside the others may take
 
 
@@ -187,7 +187,7 @@ class Pool:
             if limit is not None and time.monotonic() - worker.began > limit:
                 place = worker.place
                 self._drop([worker])
-                done(place, jobs.Answer(None, _LATE.format(limit)))  # type: ignore[arg-type]
+                done(place, jobs.Answer(None, Message("late", seconds=limit)))  # type: ignore[arg-type]
 
     def _count(self, seconds: float) -> None:
         """Count the time just waited for answers, as far as it went into compiling; no job is too slow by that."""

@@ -41,7 +41,7 @@ from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier, packed
 from assay.linear_model._separator import inseparability_claim, separation_claim
 from assay.linear_model._sgd import SGDClassifier
-from assay.messages import Message
+from assay.messages import Message, named
 from assay.optim.duality import gamma
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows
@@ -270,9 +270,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
             )
         elif not self.converged_:
             warnings.warn(
-                f"Perceptron: still making mistakes after {self.n_iter_} epochs and {self.n_updates_} "
-                "updates; either no hyperplane separates the classes or its margin is small. The last one is "
-                "kept. Raise max_iter, or use LogisticRegression, which does not need separable classes.",
+                named(self, "warn.perceptron", epochs=int(self.n_iter_), updates=int(self.n_updates_)),
                 ConvergenceWarning,
                 stacklevel=4,
             )

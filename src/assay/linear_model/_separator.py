@@ -30,7 +30,7 @@ from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_sums import errors
-from assay.messages import Message
+from assay.messages import Message, named
 from assay.optim.duality import gamma
 from assay.optim.lp import intersecting_hulls
 from assay.params import Count, Flag, check
@@ -132,7 +132,7 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         self.separable_ = False if False in self.answers_ else None if None in self.answers_ else True
         self.n_iter_ = max(one.rounds for one in found)
         if not self.separable_:
-            warnings.warn(f"{type(self).__name__}: {self._shortfall()}", InseparableWarning, stacklevel=2)
+            warnings.warn(self._shortfall(), InseparableWarning, stacklevel=2)
         return self
 
     @property
@@ -140,18 +140,15 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         """The class that each hyperplane has on its positive side."""
         return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
 
-    def _shortfall(self) -> str:
+    def _shortfall(self) -> Message:
         """Say which hyperplanes there are not."""
-        if len(self.classes_) == 2:
-            which, whether = "the classes", "a hyperplane separates the classes"
-        else:
+        which = Message("separated.all")
+        if len(self.classes_) > 2:
             names = [str(self.classes_[k]) for k, answer in enumerate(self.answers_) if answer is self.separable_]
-            which = f"{'class' if len(names) == 1 else 'the classes'} {', '.join(names)} from the rest"
-            whether = f"hyperplanes separate {which}"
-        kept = "the hyperplane of least total violation is kept."
+            which = Message("separated.one" if len(names) == 1 else "separated.some", names=names)
         if self.separable_ is False:
-            return f"no hyperplane separates {which}; {kept}"
-        return f"whether {whether} was not decided in {self.n_iter_} linear programmes; {kept}"
+            return named(self, "warn.inseparable", which=which)
+        return named(self, "warn.undecided", which=which, programmes=int(self.n_iter_))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the margin of each hyperplane, or the rows that prove that there is none."""

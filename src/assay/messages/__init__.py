@@ -14,6 +14,7 @@ Sentences are format strings, in one table for each language (`assay.messages.en
 Values are numbers, strings, messages and lists of these.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -64,6 +65,11 @@ def sentences(parts: Sequence[str]) -> str:
     return Message("sentences", parts=kept)
 
 
+def named(owner: object, code: str, **values: Any) -> Message:
+    """Return a message that begins with the name of the class it is about."""
+    return Message("named", who=type(owner).__name__, what=Message(code, **values))
+
+
 def of_error(error: BaseException | Warning) -> str:
     """Return what an exception or a warning says, as a message if it was raised with one."""
     said = error.args[0] if len(error.args) == 1 else None
@@ -95,7 +101,8 @@ def plain(value: Any) -> Any:
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    return value.tolist() if hasattr(value, "tolist") else value
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def from_plain(value: Any) -> str:
@@ -172,7 +179,7 @@ class _Words(Formatter):
             return f"{name} {value}" if self.place == "terminal" else f"{name}={value!r}"
         if isinstance(value, Message):
             value = _render(value.code, value.values, self.language, self.place, self.inside)
-        return super().format_field(value, format_spec)
+        return super().format_field(value, "" if isinstance(value, str) else format_spec)
 
     def _parameter(self, option: str) -> str:
         return option if self.place == "terminal" else option[2:].replace("-", "_")

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.fitlog import FitLog
+from assay.messages import named
 from assay.neural_network._claims import CertifiedNetwork
 from assay.neural_network._network import UNITS, NetworkParameters, Shape, sums_of_last
 from assay.neural_network._objective import Found, Objective, annealed, evolved, lbfgs
@@ -241,13 +242,13 @@ class Network(NetworkParameters, CertifiedNetwork):
         if self.solver == "lbfgs":
             found = lbfgs(objective, theta, self.tol, self.max_iter, self.max_fun, told)
             if not found.converged and not found.interrupted and not log.stopped:
-                self._warn(f"L-BFGS stopped after {found.iterations} iterations with a gradient above tol={self.tol:g}")
+                self._warn("warn.lbfgs", iterations=found.iterations, tol=self.tol)
         else:
             search = annealed if self.solver == "anneal" else evolved
             found = search(objective, theta, self.max_iter, int(random.randint(2**31)), told)
         if found.interrupted:
             log.stopped = True
-            self._warn(f"interrupted after {found.iterations} iterations; the weights are the best so far")
+            self._warn("warn.interrupted-lbfgs", iterations=found.iterations)
         if not log.history:  # converged where it started, or interrupted before the first iteration
             told(found.theta, found.value, objective.norm)
         return Outcome(found.theta, found.value, self._found(found, objective, curve, data.rows.n_rows))
@@ -323,9 +324,9 @@ class Network(NetworkParameters, CertifiedNetwork):
         if not log.history:
             log.step(math.inf if not loop.curve else loop.curve[-1], 0.0)
         if status == "interrupted":
-            self._warn(f"interrupted after {loop.epochs} epochs; the weights are those of the best epoch")
+            self._warn("warn.interrupted-epochs", epochs=loop.epochs)
         elif status == "max_iter" and not once:
-            self._warn(f"the loss was still falling by more than tol={self.tol:g} after {loop.epochs} epochs")
+            self._warn("warn.falling", tol=self.tol, epochs=loop.epochs)
         return loop.outcome()
 
     def _run_epochs(self, loop: TrainingLoop, random: np.random.RandomState, log: FitLog, epochs: int) -> str:
@@ -344,8 +345,8 @@ class Network(NetworkParameters, CertifiedNetwork):
                 return "stopped"
         return "max_iter"
 
-    def _warn(self, what: str) -> None:
-        warnings.warn(f"{type(self).__name__}: {what}. Raise max_iter or tol.", ConvergenceWarning, stacklevel=8)
+    def _warn(self, code: str, **values: Any) -> None:
+        warnings.warn(named(self, code, **values), ConvergenceWarning, stacklevel=8)
 
     def _forget(self) -> None:
         """Drop what past fits left behind for the next ones."""

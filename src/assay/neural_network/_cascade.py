@@ -28,6 +28,7 @@ from sklearn.utils import check_random_state
 from assay.base import fit_log
 from assay.card import Card
 from assay.fitlog import FitLog
+from assay.messages import named
 from assay.neural_network._claims import Networks
 from assay.neural_network._rbf import _LEAST, _UNIT, Basis, BasisClassifier, BasisRegressor
 from assay.params import Count, Flag, Number, check, refuse
@@ -144,8 +145,7 @@ class Cascade(Basis):
 
     def _warn(self) -> None:
         warnings.warn(
-            f"{type(self).__name__}: {len(self.units_)} units leave a mean squared residual of {self.growth_[-1]:.3g}; "
-            "raise max_units, or set early_stopping to end the growth by rows kept out.",
+            named(self, "warn.units", units=len(self.units_), residual=float(self.growth_[-1])),
             ConvergenceWarning,
             stacklevel=6,
         )

@@ -32,7 +32,7 @@ from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions, Scores
-from assay.messages import Message
+from assay.messages import Message, named
 from assay.neural_network._claims import Networks
 from assay.neural_network._objective import Found, lbfgs, targets
 from assay.neural_network._recurrence import (
@@ -174,8 +174,7 @@ class Elman(Learner):
         self.loss_, self.n_iter_ = found.value, len(log.history)
         if not found.converged and not log.stopped:
             warnings.warn(
-                f"{type(self).__name__}: L-BFGS stopped after {found.iterations} iterations with a slope above "
-                f"tol={self.tol:g}. Raise max_iter or tol.",
+                named(self, "warn.lbfgs", iterations=found.iterations, tol=self.tol),
                 ConvergenceWarning,
                 stacklevel=6,
             )

@@ -1,10 +1,9 @@
 """The lines of a leaderboard as plain data."""
 
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
-from assay.messages import method
+from assay.messages import Message, method, render
 
 if TYPE_CHECKING:
     from assay.learning import Candidate
@@ -25,19 +24,16 @@ def row(one: "Candidate") -> dict[str, Any]:
     }
 
 
-_FOLD, _JOINED = re.compile(r"Fold (\d+): "), re.compile(r"(Vote|Mean) of (\d+) fold models")
-
-
 def _names(one: "Candidate") -> tuple[str, str]:
     """Return the name of a line in English and in Chinese; the model of a fold says so."""
     card = getattr(one.kind, "card", None)
-    if card is not None:
-        fold = _FOLD.match(one.name)
-        chinese = method(one.kind.__name__, card.name, "zh")
-        return (f"{fold[0]}{card.name}", f"第 {fold[1]} 折：{chinese}") if fold else (card.name, chinese)
-    if joined := _JOINED.fullmatch(one.name):
-        return one.name, f"{joined[2]} 个折模型的{'投票' if joined[1] == 'Vote' else '平均'}"
-    return one.name, "基线" if one.status == "baseline" else ""
+    if card is None:
+        return one.name, render(one.name, "zh", "page")
+    chinese = method(one.kind.__name__, card.name, "zh")
+    if isinstance(one.name, Message):
+        named = [Message("name.fold", fold=one.name.values["fold"], name=name) for name in (card.name, chinese)]
+        return named[0], named[1].render("zh", "page")
+    return card.name, chinese
 
 
 def best_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,10 +9,13 @@ from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from assay.claims.sentences import percent, up
+from assay.messages import Message, from_plain
+from assay.messages import render as rendered
 from assay.report import charts
-from assay.report.said import said
 from assay.report.words import translator
 from assay.text import shown
+
+_LONGEST = 2_000
 
 
 @cache
@@ -52,6 +55,21 @@ def _visible(value: Any) -> Any:
     if isinstance(value, (Markup, int, float)) or hasattr(value, "__html__"):
         return value
     return escape(shown(value)) if isinstance(value, str) else value
+
+
+def said(text: str | dict[str, Any], language: str) -> Markup:
+    """Return a message, or the record of one, in a language; other text is marked as English.
+
+    >>> said(Message("column.empty"), "zh")
+    Markup('它在每一行都没有值。')
+    >>> said("Something <new>.", "zh")
+    Markup('<span lang="en">Something &lt;new&gt;.</span>')
+    """
+    message = from_plain(text) if isinstance(text, dict) else text
+    words = shown(rendered(message, language, "page")[:_LONGEST])
+    if language == "en" or isinstance(message, Message):
+        return escape(words)
+    return Markup('<span lang="en">{}</span>').format(words)
 
 
 def bound(value: float | None, task: str) -> str:

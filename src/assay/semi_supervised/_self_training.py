@@ -24,6 +24,7 @@ from assay.card import Card
 from assay.ensemble._routing import routed_to
 from assay.guarantees.evidence import Evidence
 from assay.linear_model import LogisticRegression
+from assay.messages import named
 from assay.params import Choice, Count, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.semi_supervised._labels import SemiSupervised, labelled, plain_labels
@@ -237,7 +238,7 @@ class SelfTrainingClassifier(Wrapper):
     def _tell(self, known: np.ndarray) -> None:
         left = int(np.sum(~known))
         if not left:
-            warnings.warn("SelfTrainingClassifier: y contains no unlabeled samples.", UserWarning, stacklevel=4)
+            warnings.warn(named(self, "warn.labelled"), UserWarning, stacklevel=4)
         elif self.criterion == "k_best" and self.k_best > left:
             warnings.warn(
                 f"SelfTrainingClassifier: k_best is larger than the number of unlabeled samples, {left}: all are "

@@ -23,6 +23,7 @@ from assay.learning import TableModel
 from assay.learning.finalists import certified
 from assay.learning.folded import FoldMean, FoldVote
 from assay.learning.memory import FALSE_ALARM, Drift
+from assay.messages import Message
 from assay.theory.sequential import Promise
 
 _FIRST, _LARGEST = 128, 8192  # rows of a window
@@ -165,9 +166,9 @@ class Watch:
         """Go on from a file of an earlier run of the same model."""
         found = strict_json(file.read_bytes())
         if not isinstance(found, Mapping) or found.get("certificate") != self.certificate or self.promise is None:
-            raise ValueError(f"{file} is about another model, or none; give --state another name.")
+            raise ValueError(Message("watch.other-model", file=str(file)))
         again = Promise.from_plain(found["promise"])
         if (again.bound, again.alarm) != (self.promise.bound, self.promise.alarm):
-            raise ValueError(f"{file} was begun with another --alarm ({again.alarm:g}); give --state another name.")
+            raise ValueError(Message("watch.other-alarm", file=str(file), alarm=again.alarm))
         self.promise = again
         self.windows = Windows(self._model, int(found.get("windows", 0)))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from assay.messages import Message
 from assay.theory import _checks as check
 from assay.theory import pac, vc
 from assay.theory.compression import compression_bound
@@ -253,31 +254,31 @@ def rows_needed(
             answers.append(
                 (
                     "P08",
-                    "finite class, minimiser of the empirical risk",
+                    Message("plan.finite-erm"),
                     pac.erm_sample_size(epsilon, delta, size),
                 )
             )
-        answers.append(("P10", "VC dimension, minimiser of the empirical risk", erm_rows(epsilon, delta, d)))
+        answers.append(("P10", Message("plan.vc-erm"), erm_rows(epsilon, delta, d)))
     elif training_error == 0.0:
         if size is not None:
-            answers.append(("P08", "finite class, consistent", pac.realizable_sample_size(epsilon, delta, size)))
-        answers.append(("P10", "VC dimension, consistent (Blumer et al.)", vc_realizable_rows(epsilon, delta, d)))
-        answers.append(("P10", "growth function, consistent", growth_realizable_rows(epsilon, delta, space.log_growth)))
+            answers.append(("P08", Message("plan.finite-none"), pac.realizable_sample_size(epsilon, delta, size)))
+        answers.append(("P10", Message("plan.vc-none"), vc_realizable_rows(epsilon, delta, d)))
+        answers.append(("P10", Message("plan.growth-none"), growth_realizable_rows(epsilon, delta, space.log_growth)))
     else:
         if size is not None:
             rows = pac.agnostic_sample_size(epsilon, delta, size, two_sided=False)
-            answers.append(("P08", "finite class, any training error", rows))
-        answers.append(("P10", "VC dimension, any training error", vc_agnostic_rows(epsilon, delta, d)))
+            answers.append(("P08", Message("plan.finite-any"), rows))
+        answers.append(("P10", Message("plan.vc-any"), vc_agnostic_rows(epsilon, delta, d)))
         answers.append(
             (
                 "P10",
-                "growth function through Rademacher averages",
+                Message("plan.growth"),
                 massart_rows(epsilon, delta, space.log_growth),
             )
         )
     if not excess:
         rows = ghost_rows(epsilon, delta, space.log_growth, training_error=training_error)
-        answers.append(("P10", "exact ghost sample", rows))
+        answers.append(("P10", Message("plan.ghost"), rows))
     best = min(range(len(answers)), key=lambda i: answers[i][2])
     return [*(Line(*answer, recommended=i == best) for i, answer in enumerate(answers)), *more]
 
@@ -299,15 +300,13 @@ def error_guaranteed(
         ("P10", "VC inequality", lambda share: k / n + vc.uniform_deviation(n, share, growth)),
         (
             "P10",
-            "growth function through Rademacher averages",
+            Message("plan.growth"),
             lambda share: vc.massart_bound(k, n, share, growth),
         ),
-        ("P10", "exact ghost sample", lambda share: vc.ghost_sample_bound(k, n, growth, share).bound),
+        ("P10", Message("plan.ghost"), lambda share: vc.ghost_sample_bound(k, n, growth, share).bound),
     ]
     if k == 0:
-        bounds.append(
-            ("P10", "growth function, consistent", lambda share: vc.realizable_growth_bound(n, share, growth))
-        )
+        bounds.append(("P10", Message("plan.growth-none"), lambda share: vc.realizable_growth_bound(n, share, growth)))
     if isinstance(space, Finite):
         bounds.append(("P08", "finite class", lambda share: pac.finite_class_bound(k, n, share, space.size)))
     part = check.failure(delta) / len(bounds) if shared else check.failure(delta)

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from assay import learning, persist
+from assay.checker.verdict import Verdict
+from assay.claims.claim import Claim
 from assay.explain import compare as compared
 from assay.learning.events import Event, Finished, First, Left, Note, Started
 from assay.messages import Message
@@ -51,19 +53,28 @@ def verify(source: Source, kinds: dict[str, Any], file: str) -> dict[str, Any]:
     if certificate is None:
         raise ValueError(Message("no-certificate"))
     report = check(certificate, model, open_raw(source, kinds))
+    judged = zip(report.verdicts, certificate.claims, strict=False)
     parts = audit(certificate, families_of(model.stored()))
     files = dict.fromkeys(part.file for part in parts)
     lines = {name: [part for part in parts if part.file == name] for name in files}
     return {
         "holds": report.holds,
         "reason": report.reason,
-        "verdicts": [[one.claim, one.status, one.reason] for one in report.verdicts],
+        "verdicts": [[one.claim, one.status, _reason(one, claim)] for one, claim in judged],
         "audit": [
             [name, sum(part.code for part in inside), ", ".join(f"{p.name} {p.first}-{p.last}" for p in inside)]
             for name, inside in lines.items()
         ],
         "lines": list(sizes(parts)),
     }
+
+
+def _reason(verdict: Verdict, claim: Claim) -> str:
+    """Return why a claim does not hold, or cannot be checked; the checker's own words are English."""
+    if verdict.status != "REJECTED" or verdict.measured is None:
+        return verdict.reason
+    code = "verdict.at-most" if claim.direction == "upper" else "verdict.at-least"
+    return Message(code, claimed=f"{claim.value:.10g}", measured=f"{verdict.measured:.10g}")
 
 
 def compare(source: Source, kinds: dict[str, Any], first: str, second: str) -> dict[str, Any]:

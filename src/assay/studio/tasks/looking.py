@@ -93,7 +93,7 @@ def _column(column: Column, rows: int, said: ColumnSummary) -> dict[str, Any]:
         "missing": int(column.missing.sum()),
         "distinct": len(values),
         "holds": said.holds[:80],
-        "note": " ".join(part for part in (said.note, said.advice) if part)[:300],
+        "notes": [part for part in (said.note, said.advice) if part],
         "histogram": np.sort(counts)[::-1][:BINS].tolist(),
         "warnings": [],
     }

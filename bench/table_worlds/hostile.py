@@ -108,3 +108,18 @@ def folds_of_rare_classes(rng, n):
     """Every row is fitted to, sorted by a target of thirty classes of which folds lack some."""
     k = np.minimum(rng.zipf(1.7, n), 30)
     return {"x": k % 5 + rng.normal(size=n), "z": k / 3 + rng.normal(size=n), "y": np.array([f"k{i:02d}" for i in k])}
+
+
+@world(240, numbers=True, learners=("DecisionTreeRegressor",), trials=1, also=("intervals",))
+def atoms_of_numbers(rng, n):
+    """A target of few values, so that whether an interval has its end in it decides on many rows."""
+    x = rng.integers(0, 2, n)
+    return {"x": 1.0 * x, "y": np.round(rng.choice([0.1, 0.7, 5.03], n, p=[0.68, 0.29, 0.03]) + 1.1 * x, 2)}
+
+
+@world(240, also=("sets",), learners=("MixedNB", "DecisionTreeClassifier"), trials=2)
+def atoms_of_scores(rng, n):
+    """Six different rows of three classes, so that whether a score is at the end of a set decides on many rows."""
+    row = rng.integers(0, 6, n)
+    k = (row + (rng.random(n) < 0.3) + (rng.random(n) < 0.1)) % 3
+    return {"row": np.array([f"r{i}" for i in row]), "y": np.array(["ash", "elm", "oak"])[k]}

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.fingerprint import repeats, sequence_keys
@@ -14,6 +15,7 @@ from assay.guarantees.order import BetOrder
 from assay.hmm._base import ChainProblem, Parameters
 from assay.hmm._categorical import CategoricalHMM
 from assay.hmm._chain import Sequences, expect
+from assay.hmm._poisson import PoissonHMM
 from assay.optim.duality import outward
 from assay.optim.em import em
 from assay.scan import Rows
@@ -33,6 +35,10 @@ class Seen(NamedTuple):
     expected: Any
     counts: Any
     errors: np.ndarray
+
+
+def _is_gaussian(model: Any) -> bool:
+    return not isinstance(model, (CategoricalHMM, PoissonHMM))
 
 
 def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
@@ -62,7 +68,7 @@ def _why_not(model: Any, sequences: Sequences) -> str:
     if sequences.X.shape[0] * model.n_components > _MOST_ENTRIES:
         return "So many rows are not held by the checker."
     partial_rows = np.isnan(sequences.X).any(axis=1) & ~np.isnan(sequences.X).all(axis=1)
-    full = not isinstance(model, CategoricalHMM) and model.covariance_type in ("full", "tied")
+    full = _is_gaussian(model) and model.covariance_type in ("full", "tied")
     return "Rows that lack entries are not judged under full covariances." if full and partial_rows.any() else ""
 
 
@@ -74,7 +80,9 @@ def _why_no_step(model: Any, sequences: Sequences) -> str:
         return "A component was widened on the way, which is no step of EM."
     if any(np.ndim(getattr(model, name)) or getattr(model, name) < 1 for name in model.dirichlet):
         return "Priors of the tables are arrays, or below 1."
-    if isinstance(model, CategoricalHMM):
+    if isinstance(model, PoissonHMM) and (model.lambdas_ <= 0).any():
+        return "A state has a rate of 0."
+    if not _is_gaussian(model):
         return ""
     prior = model._prior(sequences.X.shape[1])
     if np.any(prior.weight) or np.ndim(prior.scale) or np.ndim(prior.count) or prior.count < 0 or prior.scale < 0:
@@ -104,6 +112,10 @@ def _emission_errors(model: Any, sequences: Sequences, at: Parameters) -> np.nda
     X = sequences.X
     if isinstance(model, CategoricalHMM):
         return np.full((len(X), model.n_components), 16 * (X.shape[1] + 8) * _UNIT)
+    if isinstance(model, PoissonHMM):
+        counts, rates = np.nan_to_num(X)[:, None, :], at.emission[0]
+        size = np.abs(xlogy(counts, np.maximum(rates, 1e-300))) + rates + gammaln(counts + 1)
+        return 4e-13 * (size.sum(axis=2) + 1)
     means, factors = model._flat(*at.emission[-2:])
     d, k = X.shape[1], model.n_components
     largest = np.nan_to_num(np.nanmax(np.abs(np.concatenate([X, np.zeros((1, d))])), axis=0))
@@ -130,14 +142,16 @@ def _stationary(model: Any, seen: Seen, lengths: np.ndarray) -> Claim | NotAppli
         symbols = at.emission[0].shape[2]
         counts = seen.counts.reshape(-1, symbols)
         tables += [("e", counts, model.emissionprob_prior, at.emission[0].reshape(-1, symbols))]
-    elif model.per_state:
+    elif _is_gaussian(model) and model.per_state:
         tables += [("w", seen.counts[0], model.weights_prior, at.emission[0])]
     for letter, counts, prior, table in tables:
         if letter in model.params:
             if prior > 1 and np.any(table == 0):
                 return NotApplicable("D50/2", "An entry of a table is 0, which its prior does not allow.")
             gain += _table_gain(counts, float(prior), table, wide)
-    if not isinstance(model, CategoricalHMM) and {"m", "c"} & set(model.params):
+    if isinstance(model, PoissonHMM) and "l" in model.params:
+        gain += _rate_gain(model, seen, wide)
+    if _is_gaussian(model) and {"m", "c"} & set(model.params):
         more = _gaussian_gain(model, seen, wide)
         if more is None:
             return NotApplicable("D50/2", "A component has hardly any rows, or its covariance is nearly singular.")
@@ -151,6 +165,9 @@ def _params(model: Any, sequences: Sequences) -> dict[str, Any]:
     found: dict[str, Any] = {"start_prior": float(model.startprob_prior), "trans_prior": float(model.transmat_prior)}
     if isinstance(model, CategoricalHMM):
         return {**found, "emission_prior": float(model.emissionprob_prior), "parts": model.params}
+    if isinstance(model, PoissonHMM):
+        added = {"shape": float(model.lambdas_prior), "rate": float(model.lambdas_weight)}
+        return {**found, **added, "parts": model.params}
     prior = model._prior(sequences.X.shape[1])
     weights = float(getattr(model, "weights_prior", 1.0))
     return {
@@ -183,6 +200,15 @@ def _table_gain(counts: np.ndarray, prior: float, table: np.ndarray, wide: float
             bound = min(bound, C * (1 + wide) * (float(q @ ends) + abs(1 - float(q.sum())) + 64 * _UNIT))
         total += bound
     return total * (1 + 1e-9)
+
+
+def _rate_gain(model: Any, seen: Seen, wide: float) -> float:
+    """Return what the rates gain at an M step: N l e(S / (N l) - 1)."""
+    rates = seen.at.emission[0]
+    N, S = seen.counts.rows + model.lambdas_weight, seen.counts.sums + model.lambdas_prior
+    ratio = S / np.maximum(N * rates, 1e-300)
+    ends = np.maximum(_excess(ratio * (1 + 4 * wide) - 1), _excess(ratio * (1 - 4 * wide) - 1))
+    return float((N * rates * (1 + wide) * ends + 128 * _UNIT * (S + N * rates)).sum()) * (1 + 1e-6)
 
 
 def _gaussian_gain(model: Any, seen: Seen, wide: float) -> float | None:
@@ -263,6 +289,8 @@ def _witness(model: Any) -> dict[str, np.ndarray]:
     found = {"start": start.start, "trans": start.trans}
     if isinstance(model, CategoricalHMM):
         return {**found, "tables": start.emission[0]}
+    if isinstance(model, PoissonHMM):
+        return {**found, "rates": start.emission[0]}
     means, factors = model._flat(*start.emission[-2:])
     factors = factors if factors.ndim == 3 else factors[:, :, None] * np.eye(means.shape[1])
     weights = start.emission[0] if model.per_state else np.ones((model.n_components, 1))
@@ -271,7 +299,7 @@ def _witness(model: Any) -> dict[str, np.ndarray]:
 
 def _apart(model: Any, one: Parameters, other: Parameters) -> float:
     found = [float(np.abs(a - b).max()) for a, b in zip(one[:2], other[:2])]
-    if isinstance(model, CategoricalHMM):
+    if not _is_gaussian(model):
         return max(*found, float(np.abs(one.emission[0] - other.emission[0]).max()))
     if model.per_state:
         found.append(float(np.abs(one.emission[0] - other.emission[0]).max()))

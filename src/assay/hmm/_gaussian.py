@@ -233,6 +233,8 @@ class GaussianHMM(GaussianEmissions):
         Steps of EM allowed.
     tol : float
         In nats. After a step that gains less, one more is made and EM ends.
+    n_init : int >= 1
+        Starts of EM; the fit of largest objective is kept.
     verbose : bool
     params, init_params : str
         Letters of the parts that the fit changes, and of those that it starts anew: s(tart), t(ransitions), m(eans),
@@ -314,9 +316,8 @@ class GaussianHMM(GaussianEmissions):
     def _attributes(self, emission: Arrays) -> dict[str, np.ndarray]:
         return dict(zip(("means_", "precisions_cholesky_"), emission))
 
-    def _begin(self, X: np.ndarray) -> Arrays:
-        factors = self._start_covariance(X)
-        random = check_random_state(self.random_state)
+    def _begin(self, X: np.ndarray, random_state: Any) -> Arrays:
+        factors, random = self._start_covariance(X), check_random_state(random_state)
         means = self._centres(X, self.n_components, random) if self._draws("m") else np.asarray(self.means_, float)
         return means, factors if self._draws("c") else self.precisions_cholesky_
 

@@ -24,6 +24,7 @@ from assay.base import fit_log
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.fitlog import part_of_a_fit
 from assay.linear_model import LogisticRegression
 from assay.linear_model._base import LinearClassifier
 from assay.mixture import GaussianMixtureClassifier
@@ -309,7 +310,8 @@ class GaussianEM(SemiSupervised, GaussianMixtureClassifier):
             n_jobs=self.n_jobs,
         )
         weight = None if given.weight is None else given.weight[given.known]
-        model.fit(given.X[given.known], self.classes_[given.codes[given.known]], weight)
+        with part_of_a_fit():
+            model.fit(given.X[given.known], self.classes_[given.codes[given.known]], weight)
         parts = [model._restricted(code) for code in range(len(self.classes_))]
         weights = model.weights_ * model.priors_[model.component_class_]
         if self.covariance_type == "tied":  # one covariance for all classes: the mean of theirs

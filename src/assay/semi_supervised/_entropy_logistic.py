@@ -28,7 +28,7 @@ from assay.base import fit_log
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.fitlog import FitLog
+from assay.fitlog import FitLog, part_of_a_fit
 from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.linear_model import LogisticRegression
 from assay.linear_model._base import LinearClassifier
@@ -149,7 +149,8 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
         C = np.inf if self.beta == 0 else 1.0 / (2.0 * self.beta)
         model = LogisticRegression(C=C, fit_intercept=self.fit_intercept, n_jobs=self.n_jobs)
         weight = None if given.weight is None else given.weight[given.known]
-        model.fit(given.X[given.known], given.codes[given.known], weight)
+        with part_of_a_fit():
+            model.fit(given.X[given.known], given.codes[given.known], weight)
         self.n_iter_ = model.n_iter_
         return np.column_stack([model.coef_, model.intercept_]).ravel()
 

@@ -26,6 +26,7 @@ from assay.card import Card
 from assay.checker.record import Rejected
 from assay.checker.rules.copies import check_drawn
 from assay.claims.claim import Claim, NotApplicable
+from assay.fitlog import part_of_a_fit
 from assay.guarantees.evidence import Decided, Gathered, labels
 from assay.guarantees.fingerprint import keys, repeats
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, error_rate
@@ -144,7 +145,8 @@ class VouchedClassifier(Wrapper):
             learner.set_params(random_state=int(self.split_[0]))
         if self.n_jobs is not None and "n_jobs" in learner.get_params(deep=False):
             learner.set_params(n_jobs=self.n_jobs)
-        return learner.fit(X, self.classes_[codes])
+        with part_of_a_fit():
+            return learner.fit(X, self.classes_[codes])
 
     def _known(self, X: np.ndarray) -> np.ndarray:
         if not X.shape[0]:

@@ -1,14 +1,15 @@
 """Hidden Markov models.
 
-Arrays: `startprob_` (k,), `transmat_` (k, k), and `emissionprob_` (k, symbols) or (columns, k, symbols); or `means_`
-(k, d) and `precisions_cholesky_` ((k, d, d) full, (d, d) tied, (k, d) diag, (k,) spherical), upper triangular with a
-positive diagonal; or, with n components in each state, `weights_` (k, n), `means_` (k, n, d) and `precisions_cholesky_`
-((k, n, d, d), (k, d, d), (k, n, d), (k, n)). A row may lack entries (NaN), which are left out.
+Arrays: `startprob_` (k,), `transmat_` (k, k), and `emissionprob_` (k, symbols) or (columns, k, symbols) and `symbols_`,
+their names if they are text; or `lambdas_` (k, columns), rates of counts; or `means_` (k, d) and `precisions_cholesky_`
+((k, d, d) full, (d, d) tied, (k, d) diag, (k,) spherical), upper triangular with a positive diagonal; or, with n
+components in each state, `weights_` (k, n), `means_` (k, n, d) and `precisions_cholesky_` ((k, n, d, d), (k, d, d),
+(k, n, d), (k, n)). A row may lack entries (NaN), which are left out.
 """
 
 from functools import partial
 
-from assay.checker.family import NUMBERS, Family, Variant
+from assay.checker.family import NUMBERS, TEXT, Family, Variant
 from assay.checker.rules import chain_em, chains, densities
 from assay.claims.definitions import HOLDOUT, Definition
 from assay.claims.sentences import Sentence, with_digits
@@ -63,7 +64,10 @@ _GAUSSIANS = {"means_": NUMBERS, "precisions_cholesky_": NUMBERS}
 FAMILY = Family(
     "hmm",
     {
-        "categorical": Variant({**_CHAIN, "emissionprob_": NUMBERS}, chains.read_symbols, target=False),
+        "categorical": Variant(
+            {**_CHAIN, "emissionprob_": NUMBERS, "symbols_": TEXT}, chains.read_symbols, target=False
+        ),
+        "poisson": Variant({**_CHAIN, "lambdas_": NUMBERS}, chains.read_counts, target=False),
         **{
             kind: Variant({**_CHAIN, **_GAUSSIANS}, partial(chains.read_gaussians, kind), target=False)
             for kind in densities.KINDS

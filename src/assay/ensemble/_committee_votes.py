@@ -37,6 +37,7 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import Gathered, Scores, labels
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LinearRegression, LogisticRegression, Ridge
+from assay.messages import Message
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows, thread_map
 from assay.theory import selective
@@ -302,7 +303,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         right = (values[:, :K].argmax(axis=1) == labels(rows)) & (ranked[:, -1] - ranked[:, -2] > 2 * slack)
         found = limit_of(ranked[:, -1], ~right, float(self.share), float(delta), slack)
         if found is None or found.limit >= 1:
-            return Vacuous(template, "Too few hold-out rows are decided.", delta)
+            return Vacuous(template, Message("why.few-decided"), delta)
         params: dict[str, Any] = {"rows": rows.n_rows, **found.params()}
         return claim(template, min(1.0, found.limit + OUTWARD), params, "holdout", delta)
 

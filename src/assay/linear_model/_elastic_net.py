@@ -31,6 +31,7 @@ from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares import CONSTRAINED, suboptimality
 from assay.linear_model._least_squares_solver import Options, solve
 from assay.linear_model._objective import SquaredObjective, elastic
+from assay.messages import Message
 from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Count, Flag, Number, check, refuse
 from assay.scan import Rows
@@ -291,7 +292,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and, with an L2 penalty, the distance to the exact optimum."""
         if self.positive or np.ndim(self.coef_) > 1:
-            yield NotApplicable("D04/1", CONSTRAINED if self.positive else "The gap is stated for one target.")
+            yield NotApplicable("D04/1", CONSTRAINED if self.positive else Message("why.one-target"))
             return
         if self.alpha == 0:
             yield suboptimality(self, rows)

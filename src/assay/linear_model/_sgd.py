@@ -31,6 +31,7 @@ from assay.linear_model._logistic_problem import Problem, stationarity
 from assay.linear_model._objective import one_against_rest, told_weights
 from assay.linear_model._sgd_base import LOSSES, PARAMETERS, Descent, in_memory
 from assay.losses import named
+from assay.messages import Message
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear, LinearFunctions
@@ -213,7 +214,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         """Yield the duality gap and the distance to the exact optimum that it implies; without a penalty, for the
         logistic loss, how little nearby coefficients could gain."""
         if not named(self.loss).labels:
-            yield NotApplicable("D04/1", "The claim of this loss is about a numeric target, not about labels.")
+            yield NotApplicable("D04/1", Message("why.numeric-target"))
             return
         if self.loss == "log_loss" and self.unpenalised and len(self.classes_) == 2:
             problem = Problem(rows, np.inf, self.class_weight_, bool(self.fit_intercept), 2)

@@ -11,6 +11,7 @@ NAMES = (
     "linear",
     "linear_full",
     "parquet",
+    "patch",
     "validity",
     "svm",
     "svm_limits",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from assay.claims.claim import Certificate as Certificate
     from assay.claims.claim import Claim as Claim
     from assay.learning.study import learn as learn
+    from assay.patch import patch_sklearn as patch_sklearn
+    from assay.patch import unpatch_sklearn as unpatch_sklearn
     from assay.persist import ModelFileError as ModelFileError
     from assay.persist import load as load
     from assay.persist import save as save
@@ -34,6 +36,8 @@ _HOMES = {
     "save": "assay.persist",
     "load": "assay.persist",
     "learners": "assay.registry",
+    "patch_sklearn": "assay.patch",
+    "unpatch_sklearn": "assay.patch",
 }
 
 __all__ = ["__version__", *_HOMES]

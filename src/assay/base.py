@@ -61,6 +61,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         Which function of `assay.plot` draws the fitted model alone; a class attribute.
     more_arrays : tuple of str
         Arrays that belong to the model beside those of its family, because methods that are not certified need them.
+    probabilities_of_family : bool
+        Whether its probabilities follow from its scores as the variant of its family says; a class attribute.
+    further_loops : tuple of mappings
+        Settings that run compiled loops which those of a default fit do not; a class attribute.
     history_ : list of Step
         One (iteration, objective, violation, seconds) per iteration of the last fit.
     """
@@ -69,6 +73,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     family: ClassVar[str]
     figure: ClassVar[str] = "history"
     more_arrays: ClassVar[tuple[str, ...]] = ()
+    probabilities_of_family: ClassVar[bool] = True
+    further_loops: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     _from_file = False
     history_: list[Step]
     classes_: np.ndarray

@@ -6,8 +6,7 @@ from dataclasses import replace
 from assay.claims.claim import Claim, NotApplicable
 from assay.claims.definitions import ASSUMPTIONS, codes, definition
 from assay.claims.document import DocumentError, from_json, to_json
-from assay.claims.words import UNDETECTABLE
-from assay.report.claims_zh import population_zh
+from assay.claims.words import UNDETECTABLE, population
 from tests.certificate import count_cases, forge
 from tests.certificate.forged_files import Parts, certificate_forgeries
 
@@ -75,7 +74,7 @@ def test_a_forged_certificate_is_printed_whatever_its_fields_say():
         assert "\n  - The error rate is 0 %." not in text, name
         assert html.startswith("<div>"), name
         assert read.tightest is None or read.tightest in read.claims, name
-        assert population_zh(read), name
+        assert population(read).render("zh", "page"), name
     assert printed > 100
 
 

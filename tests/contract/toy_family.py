@@ -3,7 +3,7 @@
 It brings its learner, its evidence and its family of the checker in this one file, and edits no other.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from assay.checker.predictors import Predictor
 from assay.checker.record import Rejected
 from assay.checker.rule import Rule, View
 from assay.claims.claim import Claim
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence
 from assay.guarantees.evidence import Evidence, Scores
 from assay.theory.spaces import Unbounded
 
@@ -75,15 +76,14 @@ class ClassMeans(Rule):
         return float(above(np.max(np.abs(means - self.model.means) + error + 1e-15 * np.abs(means)), 8))
 
 
-def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return f"Each class's mean is that of its rows, of {params['rows']}, up to {up(value)}."
+_SENTENCE = Sentence.plain("Each class's mean is that of its rows, of {rows}, up to {value:up}.")
 
 
 FAMILY = register(
     Family(
         "toy_means",
         {"": Variant({"means_": NUMBERS}, read_means, classes=True)},
-        {"T01/1": Definition("toy.means", ClassMeans, _sentence)},
+        {"T01/1": Definition("toy.means", ClassMeans, _SENTENCE)},
     )
 )
 

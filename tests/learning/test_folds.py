@@ -16,8 +16,8 @@ from assay.learning import search
 from assay.learning.folds import FoldModel, Folds
 from assay.learning.search import Budget, Candidate
 from assay.neighbors import KNeighborsClassifier
-from assay.report.claims_zh import said_zh
 from assay.report.said import is_known
+from assay.report.views import in_chinese
 from tests.learning.fold_rows import DELTA, columns, judged, learnt, numbers
 
 runner = CliRunner()
@@ -75,10 +75,10 @@ def test_the_comparison_with_the_baseline_is_said_as_it_is_measured(table):
     assert "on average" in study.why.rpartition(";")[2]
     assert "outside each fold" in study.why
     assert is_known(study.why)
-    assert "该折之外" in said_zh(claim)
+    assert "该折之外" in in_chinese(claim)
     if claim.template == "P62/2":
         assert "outside the fold are counted as its ends" in claim.statement
-        assert "按端点计" in said_zh(claim)
+        assert "按端点计" in in_chinese(claim)
 
 
 def test_folds_are_drawn_by_the_seed_alone_and_are_of_equal_size():

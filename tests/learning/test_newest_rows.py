@@ -8,7 +8,6 @@ import pytest
 import assay
 from assay.claims.document import from_json, to_json
 from assay.claims.words import DECLARED, assumptions, population
-from assay.report.claims_zh import population_zh
 from assay.report.page import page
 from assay.report.views import shown_of
 
@@ -76,7 +75,7 @@ def test_pages_say_which_new_data_are_meant_in_both_languages():
     certificate = found.certificate
     assert "newest rows by the column 'when'" in population(certificate)
     assert "2 classes 'no', 'yes'" in population(certificate)
-    said = population_zh(certificate)
+    said = population(certificate).render("zh", "page")
     assert "'when'" in said
     assert "2 个类别" in said
     shown = shown_of(found)

@@ -57,7 +57,7 @@ def test_a_good_regression_is_proved_to_beat_the_median_and_noise_is_not():
     own = np.minimum(np.abs(y[400:] - model.predict(X[400:])), CLIP).mean()
     other = np.minimum(np.abs(y[400:] - claim.params["constant"]), CLIP).mean()
     assert 0.5 * (other - own) < claim.value < other - own
-    assert "below that of always answering" in claim.statement
+    assert "below that of always predicting" in claim.statement
     model, certificate, X, y = against_median(0, signal=0.0)
     claim = certificate.find("P65")
     assert (claim.direction, judged(certificate, model, X, y, "holdout.median")) == ("upper", "PROVED-GIVEN")

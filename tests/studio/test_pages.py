@@ -253,12 +253,3 @@ def test_every_key_that_a_template_names_exists() -> None:
                 named |= set(re.findall(r"""\bt\(["']([a-zA-Z_.]+)["'][,)]""", one.read_text(encoding="utf-8")))
     assert named
     assert named <= LANGUAGES["en"][1].keys()
-
-
-def test_assumptions_are_said_in_both_languages() -> None:
-    from assay.claims.definitions import ASSUMPTIONS
-    from assay.claims.words import UNDETECTABLE
-    from assay.report.claims_zh import ASSUMPTIONS_ZH, UNDETECTABLE_ZH
-
-    assert ASSUMPTIONS_ZH.keys() == ASSUMPTIONS.keys()
-    assert len(UNDETECTABLE_ZH) == len(UNDETECTABLE)

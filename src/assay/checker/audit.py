@@ -24,7 +24,7 @@ from assay.claims.model import StoredModel
 
 _READ = ("assay.checker", "assay.claims", "assay.data.blocks")
 _FAMILY = ("assay.checker.families", "assay.checker.rules")
-_PRINTED = "assay.claims.words"  # how a certificate is printed: no verdict is computed from it
+_PRINTED = ("assay.claims.words", "assay.claims.sentences")  # what is printed: no verdict is computed from it
 _TABLES = ("CLAIMS", "FAMILY")  # lists of every claim there is: only those of the certificate are followed
 _ROOTS = (("assay.checker.verify", "verify"), ("assay.claims.document", "from_json"))
 _TABLE_ROOT = ("assay.checker.tables", "verify_table")  # where a model of a table is judged
@@ -49,7 +49,7 @@ def audit(certificate: Certificate, families: Iterable[str] = ()) -> list[Part]:
     reached: set[Name] = set()
     while waiting:
         name = waiting.pop()
-        if name not in reached and name[0] != _PRINTED and name[1] not in _TABLES:
+        if name not in reached and name[0] not in _PRINTED and name[1] not in _TABLES:
             reached.add(name)
             waiting += _named_by(name)
     parts = [_part(name) for name in reached if name[1] in _definitions(name[0])]

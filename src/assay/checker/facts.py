@@ -1,15 +1,13 @@
 """Rules for facts that are recounted: which rows these are, the errors on them, the errors nobody can avoid."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from assay.checker.numerics import Sums, above
 from assay.checker.record import Refused, Rejected, number
 from assay.checker.rule import Context, Rule, View
 from assay.claims.claim import Claim
-from assay.claims.definitions import Definition, outward, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Params, Part, Sentence
 
 
 class AboutSet(Rule):
@@ -129,28 +127,40 @@ class ErrorFloor(Rule):
         return float(np.sum(self.labels.sum(axis=1) - self.labels.max(axis=1)))
 
 
-def _rows(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    about = f"The certificate is about exactly these {int(value)} {params['set']} rows"
-    if params["set"] == "train":
-        return f"{about}."
-    return f"{about}; {params['near']} of them are training rows again, or equal to one in the first three digits."
+_ROWS = Sentence(
+    {
+        "train": "The certificate is about exactly these {value:count} training rows.",
+        "holdout": "The certificate is about exactly these {value:count} hold-out rows; {near} of them are training "
+        "rows again, or equal to one in the first three digits.",
+    },
+    lambda value, direction, params: {"text": "train" if params["set"] == "train" else "holdout"},
+)
 
 
-def _errors(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    rows = f"{params['rows']} {params['set']} rows"
-    if params["loss"] == "zero-one":
-        many = f"{int(value)}" if params["low"] == value else f"between {params['low']} and {int(value)}"
-        return f"On the {rows} the model makes {many} errors."
-    return f"On the {rows} the mean squared error lies between {outward(params['low'], 'lower', 6)} and {up(value, 6)}."
+def _counted(value: float, direction: str, params: Params) -> Params:
+    if params["loss"] != "zero-one":
+        return {"text": "squared"}
+    return {"many": Part("exact" if params["low"] == value else "between")}
 
 
-def _floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    why = "because identical rows carry different labels"
-    return f"Every classifier makes at least {int(value)} training errors, {why}."
+_ERRORS = Sentence(
+    {
+        "": "On the {rows} {set:term} rows the model makes {many} errors.",
+        "exact": "{value:count}",
+        "between": "between {low} and {value:count}",
+        "squared": "On the {rows} {set:term} rows the mean squared error lies between {low:down6} and {value:up6}.",
+    },
+    _counted,
+)
+
+
+_FLOOR = Sentence.plain(
+    "Every classifier makes at least {value:count} training errors, because identical rows carry different labels."
+)
 
 
 CLAIMS = {
-    "D01/1": Definition("data.identity", DataIdentity, _rows, (), ("lower",)),
-    "D02/1": Definition("train.errors", TrainErrors, _errors),
-    "D03/1": Definition("train.error-floor", ErrorFloor, _floor, (), ("lower",)),
+    "D01/1": Definition("data.identity", DataIdentity, _ROWS, (), ("lower",)),
+    "D02/1": Definition("train.errors", TrainErrors, _ERRORS),
+    "D03/1": Definition("train.error-floor", ErrorFloor, _FLOOR, (), ("lower",)),
 }

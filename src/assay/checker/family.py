@@ -48,6 +48,9 @@ class Variant:
         Whether it consists of fitted models.
     parameters : bool
         Whether `read` wants the constructor parameters, before everything else.
+    probabilities : tuple of str
+        How class probabilities can follow from the scores: the links of `rules.members` by name, "logistic" for
+        example. What is made of members reads theirs in this way.
     wide : bool
         Whether columns are pixels, of which there may be many, since nothing is computed for each column alone.
     encodes : bool
@@ -64,6 +67,7 @@ class Variant:
     target: bool = True
     members: bool = False
     parameters: bool = False
+    probabilities: tuple[str, ...] = ()
     wide: bool = False
     encodes: bool = False
     more: Mapping[str, Callable[[np.ndarray, Any], bool]] = field(default_factory=dict)
@@ -100,9 +104,8 @@ def find(name: Any) -> tuple[Family, Variant]:
     if module not in _registered:
         if find_spec(f"assay.checker.families.{module}") is None:
             raise Rejected(f"unknown family of models {name!r}")
-        family = import_module(f"assay.checker.families.{module}").FAMILY
-        define(family.claims)
-        _registered[module] = family
+        _registered[module] = import_module(f"assay.checker.families.{module}").FAMILY
+        define(_registered[module].claims)
     family = _registered[module]
     if variant not in family.variants:
         raise Rejected(f"unknown family of models {name!r}")

@@ -78,7 +78,13 @@ class Claim:
     @property
     def statement(self) -> str:
         """One sentence a person can read."""
-        return self._template.sentence(self.value, self.direction, self.params)
+        return self.said()
+
+    def said(self, texts: Mapping[str, str] | None = None, terms: Mapping[str, str] | None = None) -> str:
+        """Return the sentence in English, or in the texts and terms of another language."""
+        if self.direction not in self._template.directions:
+            raise ValueError(f"The claim {self.template!r} has no sentence for the direction {self.direction!r}.")
+        return self._template.sentence(self.value, self.direction, self.params, texts, terms)
 
     @property
     def _template(self) -> Definition:

@@ -6,12 +6,13 @@ checks it. Definitions live with what they are about: those that every certifica
 that a new family edits nothing here. SPEC.md and the families' docstrings give parameters, witness and check of each.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
+
+from assay.claims.sentences import Sentence
 
 ASSUMPTIONS = {
     "A-IID(train)": "the training rows are independent draws from one distribution, from which new data come too",
@@ -38,8 +39,6 @@ HOLDOUT = ("A-IID(holdout)", "A-SPLIT(holdout)", "A-DELTA")
 UNIFORM = ("A-IID(train)", "A-CLASS", "A-DELTA")
 PRIOR = ("A-IID(train)", "A-CLASS", "A-PRIOR", "A-DELTA")
 
-Phrase = Callable[[float, str, Mapping[str, Any]], str]
-
 
 @dataclass(frozen=True)
 class Definition:
@@ -53,7 +52,7 @@ class Definition:
 
     name: str
     rule: type
-    sentence: Phrase
+    sentence: Sentence
     assumptions: tuple[str, ...] = ()
     directions: tuple[str, ...] = ("upper",)
     quantity: str = ""
@@ -118,110 +117,3 @@ def codes() -> list[str]:
     """Return the code of every claim that there is."""
     definition("")
     return sorted(_known)
-
-
-# Words that several sentences share ------------------------------------------------------------------------
-
-
-def side(direction: str) -> str:
-    return "at most" if direction == "upper" else "at least"
-
-
-def outward(value: float, direction: str, digits: int = 3) -> str:
-    """Return a number with so many digits, rounded to the side on which the statement stays true.
-
-    >>> outward(0.12341, "upper"), outward(0.12349, "lower")
-    ('0.124', '0.123')
-    """
-    context = Context(prec=digits, rounding=ROUND_CEILING if direction == "upper" else ROUND_FLOOR)
-    return f"{float(context.create_decimal_from_float(float(value))):.{digits}g}"
-
-
-def up(value: float, digits: int = 3) -> str:
-    return outward(value, "upper", digits)
-
-
-def percent(value: float, direction: str = "upper") -> str:
-    """Return a share in percent with two decimals, rounded to the side on which the statement stays true."""
-    rounding = ROUND_CEILING if direction == "upper" else ROUND_FLOOR
-    return f"{(100 * Decimal(value)).quantize(Decimal('0.01'), rounding)} %"
-
-
-def problem_in_words(params: Mapping[str, Any]) -> str:
-    """Name the problem completely: the loss and every number that defines the objective."""
-    parts = [f"{params.get('loss', 'squared')} loss"]
-    parts += [f"C = {params['C']:g}"] if "C" in params else []
-    parts += [f"{name} = {value:g}" for name, value in dict(params.get("loss_params", {})).items()]
-    parts += [f"{name} penalty {value:g}" for name, value in dict(params.get("penalty", {})).items() if value]
-    if params.get("class_weight"):
-        parts.append(f"class weights {', '.join(f'{weight:g}' for weight in params['class_weight'])}")
-    if params.get("column"):
-        parts.append(f"intercept penalised as coefficient of a column of {params['column']:g}")
-    else:
-        parts.append("free intercept" if params["intercept"] else "no intercept")
-    return ", ".join(parts)
-
-
-def error_rate(how: str) -> Phrase:
-    """Return the sentence of a bound on the error rate; `how` names in brackets what it comes from."""
-
-    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-        return f"The error rate on new data is {side(direction)} {percent(value, direction)} ({how.format(**params)})."
-
-    return sentence
-
-
-def choice_in_words(params: Mapping[str, Any]) -> str:
-    compared = params.get("compared", 1)
-    return f", Bonferroni-corrected for {compared} models compared on them" if compared > 1 else ""
-
-
-def mean_loss(how: str) -> Phrase:
-    """Return the sentence of a bound on a mean loss."""
-
-    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-        loss, clip = params.get("loss"), params["clip"]
-        bound, rows = outward(value, direction, 6), f"({how}{choice_in_words(params)})"
-        what = f"The mean absolute error on new data, errors clipped at {clip:g},"
-        if loss == "brier":
-            what = "Half the Brier score on new data of the logistic function of the scores"
-        elif loss == "distance":
-            what = f"The mean squared distance of new data to the fitted centres or flat, clipped at {clip:g},"
-        elif loss == "log":
-            low = params["low"]
-            what = f"The mean of -ln p(x) on new data, clipped to [{low:g}, {low + clip:g}],"
-            bound = outward(low + value, direction, 6)
-        return f"{what} is {side(direction)} {bound} {rows}."
-
-    return sentence
-
-
-def distance_risk(what: str) -> Phrase:
-    """Return the sentence of a bound on the mean squared distance to centres or a flat."""
-
-    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-        return (
-            f"The mean squared distance of new data to {what.format(**params)} is at most {up(value, 6)}, if no row is "
-            f"longer than {params['radius']:g}; both numbers fixed in advance ({params['rows']} training rows)."
-        )
-
-    return sentence
-
-
-def gap_sentence(loss: str = "") -> Phrase:
-    """Return the sentence of a duality gap; `loss` names the loss of claims that have one alone."""
-
-    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-        which = f" of pair {params['pair']} of classes" if "pair" in params else ""
-        which = f" of class number {params['class']} against the rest" if "class" in params else which
-        problem = problem_in_words({"loss": loss, **params} if loss else params)
-        return f"The training objective{which} ({problem}) is at most {up(value)} above its minimum."
-
-    return sentence
-
-
-def classes_in_words(params: Mapping[str, Any]) -> str:
-    return f"class number {params['class']} from the others" if "class" in params else "the classes"
-
-
-WEIGHED = " (rows counted by their weights, if they have any)"

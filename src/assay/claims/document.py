@@ -5,6 +5,7 @@ infinity, deep nesting, unknown or missing fields, and arrays whose bytes do not
 """
 
 import base64
+import hashlib
 import json
 import math
 import re
@@ -29,6 +30,11 @@ class DocumentError(ValueError):
 def to_json(certificate: Certificate) -> str:
     """Return the certificate as JSON text; `from_json` gives back an equal certificate."""
     return json.dumps(_certificate_record(certificate), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def digest(certificate: Certificate) -> str:
+    """Return the SHA-256 of a certificate's JSON text: what a prediction, a card or an exported model names it by."""
+    return hashlib.sha256(to_json(certificate).encode()).hexdigest()
 
 
 def from_json(text: str | bytes) -> Certificate:

@@ -8,14 +8,15 @@ from typing import NamedTuple
 
 from assay.claims.claim import Certificate, Claim, tightest
 from assay.claims.definitions import definition
+from assay.messages import Message
 from assay.text import shown
 
 UNDETECTABLE = (
-    "a feature, hyper-parameter, seed or class of models chosen after looking at the evaluation rows",
-    "rows that are not independent draws: copies on both sides of a split, groups, time series",
-    "new data from another distribution than the given rows",
-    "a confidence that was chosen after looking at the result",
-    "a class of models from outside Assay whose predictions are not those of its stored numbers",
+    Message("undetectable.chosen"),
+    Message("undetectable.dependent"),
+    Message("undetectable.shift"),
+    Message("undetectable.confidence"),
+    Message("undetectable.class"),
 )
 """What no checker can see; the claims about new data rest on these not being the case."""
 
@@ -57,10 +58,7 @@ def _known(certificate: Certificate) -> list[Claim]:
     return [claim for claim in certificate.claims if definition(claim.template) is not None]
 
 
-DECLARED = (
-    "the hold-out rows were drawn at random, or are the newest: the certificate names no seed and no column of times "
-    "by which that could be checked [A-SPLIT(holdout)]"
-)
+DECLARED = Message("declared-split")
 
 
 def has_declared_split(certificate: Certificate) -> bool:
@@ -72,25 +70,23 @@ def has_declared_split(certificate: Certificate) -> bool:
 MOST_NAMED = 8  # classes that are listed by name
 
 
-def population(certificate: Certificate) -> str:
+def population(certificate: Certificate) -> Message:
     """Return what new data must be like for the statements about it: columns, classes, groups, time."""
     known = certificate.data.get("train")
     if known is None:
-        return "Unknown: the certificate names no training rows."
-    parts = [f"the same {known.columns} columns, measured in the same way"]
+        return Message("population.unknown")
+    parts = [Message("population.columns", columns=known.columns)]
     if known.labels is not None:
-        names = ", ".join(map(repr, known.labels[:MOST_NAMED])) + (", ..." if len(known.labels) > MOST_NAMED else "")
-        parts.append(f"the {len(known.labels)} classes {names}, where rows of any other class count as errors")
+        named = [repr(label) for label in known.labels[:MOST_NAMED]]
+        listed = Message("population.some" if len(known.labels) > MOST_NAMED else "population.all", names=named)
+        parts.append(Message("population.classes", count=len(known.labels), names=listed))
     groups = certificate.named_columns
     if groups:
-        parts.append(f"new groups of the column {groups[0]!r} drawn as these were, not further rows of the same groups")
-    when = "of the same time"
+        parts.append(Message("population.groups", column=groups[0]))
+    when = Message("population.same-time")
     if certificate.time is not None:
-        when = f"of the time of the newest rows by the column {certificate.time['name']!r}, which are those held out"
-    return (
-        f"Further rows drawn as the given ones were: {'; '.join(parts)}; and {when}: nothing is promised once the "
-        "source of the rows changes."
-    )
+        when = Message("population.newest", column=certificate.time["name"])
+    return Message("population", parts=parts, when=when)
 
 
 def _assumed(risks: list[Claim]) -> list[str]:

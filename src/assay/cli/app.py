@@ -265,6 +265,27 @@ def studio(
 
 
 @app.command()
+def serve(
+    model: ModelFile,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,
+    host: Annotated[
+        str, typer.Option(help="Another address than this machine's own; needs a token in ASSAY_SERVE_TOKEN.")
+    ] = "127.0.0.1",
+    alarm: Annotated[float, typer.Option(help="Chance of saying that a bound is broken that is kept.")] = 0.01,
+    state: Annotated[Path | None, _option("A file that keeps what outcomes have shown, for the next start.")] = None,
+) -> None:
+    """Answer requests for predictions over HTTP, and watch whether what comes true keeps the certified bound."""
+    with _messages():
+        from assay.cli.predicting import open_model
+
+        try:
+            from assay.serve import server
+        except ModuleNotFoundError as error:
+            raise ImportError(f"serving needs {error.name}: pip install 'assay[serve]'.") from None
+        server.serve(*open_model(model), host, port, alarm, state)
+
+
+@app.command()
 def warmup() -> None:
     """Compile the usual loops once, so that first fits are quick."""
     from assay.cli import listing

@@ -14,8 +14,8 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from assay import datasets, learning, report
-from assay.claims.definitions import outward, up
-from assay.claims.definitions import percent as percent_up
+from assay.claims.sentences import outward, up
+from assay.claims.sentences import percent as percent_up
 from assay.cli import columns
 from assay.cli.paths import keep_apart
 from assay.cli.screen import say

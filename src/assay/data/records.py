@@ -29,7 +29,10 @@ def cells(values: Sequence[Any], name: str) -> pa.Array:
     """Return the cells of a column: numbers, dates, durations or truth values where all are, else text."""
     kinds = {type(one) for one in values if one is not None}
     if kinds <= {int, float} and kinds:
-        return pa.array([None if one is None else float(one) for one in values], pa.float64())
+        try:
+            return pa.array([None if one is None else float(one) for one in values], pa.float64())
+        except OverflowError:
+            raise ValueError(f"column {name!r} has a number with more than 308 digits; correct it.") from None
     if len(kinds) == 1 and kinds <= {bool, datetime, date, time, timedelta}:
         return pa.array(values)
     if kinds & {dict, list}:

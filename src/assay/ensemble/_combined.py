@@ -1,7 +1,7 @@
 """What every learner that is made of other learners shares: reading, fitting members side by side, storing, evidence.
 
-Members are fitted to positions of the classes, 0, 1, ..., so that labels play no part in them. How the checker reads a
-member (`checker.rules.members`) is found by asking it and the checker about a few rows that are always the same.
+Members are fitted to positions of the classes, 0, 1, ..., so that labels play no part in them. Evidence is what members
+say themselves (`_member_outputs`).
 """
 
 import threading
@@ -19,23 +19,19 @@ from sklearn.utils.validation import (
     _check_feature_names,
     _check_sample_weight,
     _check_y,
-    _num_samples,
     check_consistent_length,
     has_fit_parameter,
     validate_data,
 )
 
 from assay.base import Learner
-from assay.checker.family import read_model
-from assay.checker.rules.members import BALANCE, BOOSTED, COUNTS, LEAVES, LOGISTIC, RAW, SCORE, SHARES, VOTE, Reading
 from assay.data.blocks import Block
+from assay.ensemble._member_outputs import MemberOutput, Output, is_ours, outputs
 from assay.fitlog import Interrupts
 from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.params import refuse
 from assay.scan import Rows, thread_map
 from assay.theory.spaces import Unbounded
-
-PROBES = 24  # rows about which a member and the checker's predictor of it are compared
 
 
 class MemberError(ValueError):
@@ -112,11 +108,6 @@ def _quiet(learner: Any, tasks: int) -> Any:
     """Return the learner on one thread, if it asks for no number and there are others to be fitted beside it."""
     names = learner.get_params(deep=False) if hasattr(learner, "get_params") else {}
     return learner.set_params(n_jobs=1) if tasks > 1 and names.get("n_jobs", 0) is None else learner
-
-
-def is_ours(learner: Any) -> bool:
-    """Tell whether a learner is one of Assay's, with a stored form that the checker reads."""
-    return isinstance(learner, Learner) and hasattr(learner, "family")
 
 
 class OfLearners(Learner):
@@ -229,7 +220,7 @@ class OfLearners(Learner):
         return Unbounded(self.combines)
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
-        """Yield the scores, or numbers, that the formula of the family makes of the stored members."""
+        """Yield the scores, or numbers, that follow from what the members say."""
         if np.any(np.asarray(self.links_) < 0):
             at = int(np.argmin(self.links_))
             raise refuse(
@@ -237,100 +228,24 @@ class OfLearners(Learner):
                 f"the checker does not know what {type(self.members_[at]).__name__} returns; ask for votes, not for "
                 "probabilities.",
             )
-        predictor = read_model(self.stored(), any_size=True)
-        yield Scores(_scored, (predictor,)) if is_classifier(self) else Predictions(_scored, (predictor,))
+        kind = Scores if is_classifier(self) else Predictions
+        yield kind(self._bounded, (outputs(self.members_, self.links_, rows),))
+
+    def _bounded(self, block: Block, members: Sequence[MemberOutput]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores or numbers of a block, and how far rounding can move them."""
+        with np.errstate(all="ignore"):
+            values, errors = self._combine([one.of(block) for one in members], block)
+        return values, errors.max(axis=1)
+
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        """Return what the model makes of what its members say."""
+        raise NotImplementedError
 
 
 def _takes_weights(learner: Any) -> bool:
     """Tell whether `fit` of a learner names sample_weight, or takes any keyword."""
     kinds = [one.kind for one in signature(learner.fit).parameters.values()]
     return has_fit_parameter(learner, "sample_weight") or Parameter.VAR_KEYWORD in kinds
-
-
-def _scored(block: Block, predictor: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores and twice the largest error of each row."""
-    with np.errstate(all="ignore"):
-        values, _ = predictor.scores(block.X, np.abs(block.X).max(axis=0, initial=0.0))
-        return values, 2 * predictor.row_errors(block.X).max(axis=1)
-
-
-# Links ----------------------------------------------------------------------------------------------------------
-
-
-_PROBABILITIES = {
-    SHARES: "BaggingClassifier ExtraTreesClassifier RandomForestClassifier RandomSubspaceClassifier",
-    LEAVES: "C45 CART DecisionTreeClassifier ID3",
-    COUNTS: "GradientBoostingClassifier HistGradientBoostingClassifier KernelLogisticRegression KNeighborsClassifier "
-    "RadiusNeighborsClassifier LabelPropagation LabelSpreading",
-    BOOSTED: "AdaBoostClassifier",
-    LOGISTIC: "BayesianNetworkClassifier EntropyLogisticRegression GaussianEM GaussianMixtureClassifier "
-    "GradientBoostingClassifier HistGradientBoostingClassifier KernelDiscriminantAnalysis "
-    "KernelLogisticRegression LinearDiscriminantAnalysis LogisticRegression MultinomialEM "
-    "QuadraticDiscriminantAnalysis A2DE AODE BernoulliNB CategoricalNB ComplementNB GaussianNB MixedNB "
-    "MultinomialNB OneDependence SPODE TAN",
-}
-"""How the probabilities of a class follow from what its family's predictor says. That they agree on a few rows is no
-proof, so that other classes, whose probabilities have numbers of their own (a calibration, say), have no link."""
-
-
-def has_probability_link(name: str) -> bool:
-    """Tell whether members of that class can have a link of their probabilities."""
-    return any(name in names.split() for names in _PROBABILITIES.values())
-
-
-def probability_link(member: Any) -> int:
-    """Return the link by which the checker finds the member's probabilities; -1 if there is none."""
-    name = type(member).__name__
-    links = tuple(link for link, names in _PROBABILITIES.items() if name in names.split())
-    return _link(member, "predict_proba", links)
-
-
-def score_link(member: Any) -> int:
-    """Return the link by which the checker finds the member's one score, or its numbers; -1 if there is none."""
-    by = "decision_function" if hasattr(member, "decision_function") else "predict_proba"
-    return _link(member, by, (BALANCE if type(member).__name__ == "AdaBoostClassifier" else SCORE,))
-
-
-def raw_link(member: Any) -> int:
-    """Return the link by which the checker finds a member's scores, or predicted numbers, as they are."""
-    return _link(member, "decision_function" if is_classifier(member) else "predict", (RAW,))
-
-
-def vote_link(member: Any) -> int:
-    return VOTE if is_ours(member) else -1
-
-
-def _link(member: Any, method: str, options: tuple[int, ...]) -> int:
-    if not is_ours(member) or not hasattr(member, method):
-        return -1
-    X = np.random.default_rng(20_240_229).normal(size=(PROBES, member.n_features_in_)) * 3.0
-    try:
-        predictor = read_model(member.stored(), any_size=True)
-        of_score = options in ((SCORE,), (BALANCE,))
-        told = score(member, X) if of_score else np.asarray(getattr(member, method)(X), dtype=np.float64)
-    except ValueError:  # a member of a member is from outside
-        return -1
-    told = told.reshape(PROBES, -1)
-    classes = len(getattr(member, "classes_", ()))
-    for link in options:
-        one_tree = getattr(predictor, "kind", "") == "classifier"
-        if (link == LEAVES and not one_tree) or (link in (SHARES, COUNTS) and one_tree):
-            continue  # of a single tree the leaves, with which its votes may agree on these rows
-        with np.errstate(all="ignore"):
-            values, errors = Reading(predictor, link, classes).values(X)
-        if values.shape == told.shape and np.all(np.abs(values - told) <= 4 * errors + 1e-12 * (1 + np.abs(told))):
-            return link
-    return -1
-
-
-def score(member: Any, X: Any) -> np.ndarray:
-    """Return one number per row, positive for the second class: a decision value, else 2 p - 1, else the vote."""
-    if hasattr(member, "decision_function"):
-        return np.asarray(member.decision_function(X), dtype=np.float64).reshape(_num_samples(X), -1)[:, -1]
-    if hasattr(member, "predict_proba"):
-        shares = np.asarray(member.predict_proba(X))
-        return shares[:, 1] - shares[:, 0]
-    return 2.0 * np.asarray(member.predict(X), dtype=np.float64) - 1.0
 
 
 def reject_label(classes: np.ndarray, given: Any) -> Any:

@@ -11,7 +11,7 @@ often the rows that are not rejected are wrong: at the share that was fixed in a
 share that could be asked for at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -27,14 +27,17 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from assay.card import Card
 from assay.claims.claim import NotApplicable
-from assay.ensemble._combined import labelled, probability_link, raw_link, reject_label, vote_link
+from assay.data.blocks import Block
+from assay.ensemble._combined import labelled, reject_label
 from assay.ensemble._committee_base import CommitteeOf, drawn_ties
+from assay.ensemble._member_outputs import Output, mean_of, probability_link, raw_link, vote_link, votes_of
 from assay.ensemble._members import one_hot
 from assay.ensemble._routing import routed_fits
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Gathered, Scores, labels
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LinearRegression, LogisticRegression, Ridge
+from assay.messages import Message
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows, thread_map
 from assay.theory import selective
@@ -115,14 +118,14 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     }
     card = Card(
         name="Committee of classifiers",
-        zh="投票法",
-        mission=("ENS-01", "ENS-02", "ENS-48", "ENS-49", "ENS-50", "ENS-51", "ENS-52"),
         task="classify",
         ensemble="parallel",
         model=Unbounded("votes of learners of any class"),
         strategy="that of the members; voting",
         algorithm="members on threads; weights by a quadratic programme over the simplex",
         guarantee=("weights.simplex", "selective.fixed", "selective.risk"),
+        role="vote",
+        begin=lambda rows: {"voting": "soft"},
     )
 
     _: KW_ONLY
@@ -182,6 +185,9 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
 
     def _link_of(self, t: int) -> int:
         return (probability_link if self.voting == "soft" else vote_link)(self.members_[t])
+
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        return votes_of(said, self.vote_weights_, self.links_, float(self.needed_))
 
     # What it says
     # ----------------------------------------------------------------------------------------
@@ -297,7 +303,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         right = (values[:, :K].argmax(axis=1) == labels(rows)) & (ranked[:, -1] - ranked[:, -2] > 2 * slack)
         found = limit_of(ranked[:, -1], ~right, float(self.share), float(delta), slack)
         if found is None or found.limit >= 1:
-            return Vacuous(template, "Too few hold-out rows are decided.", delta)
+            return Vacuous(template, Message("why.few-decided"), delta)
         params: dict[str, Any] = {"rows": rows.n_rows, **found.params()}
         return claim(template, min(1.0, found.limit + OUTWARD), params, "holdout", delta)
 
@@ -319,14 +325,13 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
     family = "votes.regressor"
     card = Card(
         name="Committee of regressors",
-        zh="平均法",
-        mission=("ENS-01", "ENS-46", "ENS-47", "ENS-48"),
         task="regress",
         ensemble="parallel",
         model=Unbounded("means of learners of any class"),
         strategy="that of the members; averaging",
         algorithm="members on threads; weights by a quadratic programme over the simplex",
         guarantee=("weights.simplex",),
+        role="vote",
     )
     vote_weights_: np.ndarray = field(init=False)
 
@@ -351,6 +356,9 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
 
     def _link_of(self, t: int) -> int:
         return raw_link(self.members_[t])
+
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        return mean_of(said, self.vote_weights_)
 
     def _member_output(self, member: Any, X: Any) -> np.ndarray:
         return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)

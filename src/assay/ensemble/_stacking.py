@@ -25,8 +25,10 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from assay.card import Card
-from assay.ensemble._combined import Task, fit_members, fit_some, is_ours, probability_link, raw_link
+from assay.data.blocks import Block
+from assay.ensemble._combined import Task, fit_members, fit_some
 from assay.ensemble._committee_base import Named, NamedMembers
+from assay.ensemble._member_outputs import UNIT, Output, is_ours, probability_link, raw_link
 from assay.ensemble._routing import asked_of, routed_fits
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence
@@ -294,6 +296,21 @@ class Stacking(TransformerMixin, NamedMembers):
             raise refuse(self, f"a certificate needs a linear final learner; {type(final).__name__} is none.")
         yield from super().evidence(rows)
 
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        """Return the scores of the final learner: of two probabilities of a member it reads the second alone."""
+        two = is_classifier(self) and len(self.classes_) == 2
+        parts = [
+            (values[:, 1:], errors[:, 1:]) if two and values.shape[1] == 2 else (values, errors)
+            for values, errors in said
+        ]
+        parts += [(block.X, np.zeros_like(block.X))] if self.passthrough else []
+        Z, error = (np.column_stack(side) for side in zip(*parts))
+        coef = self.members_[-1].coef_
+        W = np.atleast_2d(coef.toarray() if issparse(coef) else coef)
+        b = np.broadcast_to(self.members_[-1].intercept_, len(W))
+        size = np.abs(Z) @ np.abs(W).T + np.abs(b)
+        return Z @ W.T + b, error @ np.abs(W).T * (1 + 1e-12) + 4 * (W.shape[1] + 8) * UNIT * size
+
 
 def _final_has(method: str) -> Any:
     def has(model: Any) -> bool:
@@ -345,14 +362,13 @@ class StackingClassifier(ClassifierMixin, Stacking):
     family = "stacking.classifier"
     card = Card(
         name="Stacking of classifiers",
-        zh="学习法",
-        mission=("ENS-53", "ENS-54"),
         task="classify",
         ensemble="parallel",
         model=Unbounded("learners on what other learners say"),
         strategy="that of the final learner",
         algorithm="members on folds, on threads; the final learner on what they say",
         guarantee=(),
+        role="stack",
     )
 
     def _default(self) -> list[tuple[str, Any]]:
@@ -387,14 +403,13 @@ class StackingRegressor(RegressorMixin, Stacking):
     family = "stacking.regressor"
     card = Card(
         name="Stacking of regressors",
-        zh="学习法",
-        mission=("ENS-53", "ENS-54"),
         task="regress",
         ensemble="parallel",
         model=Unbounded("learners on what other learners say"),
         strategy="that of the final learner",
         algorithm="members on folds, on threads; the final learner on what they say",
         guarantee=(),
+        role="stack",
     )
 
     def _default(self) -> list[tuple[str, Any]]:

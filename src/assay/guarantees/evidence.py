@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from assay.data.blocks import Block
+from assay.messages import Message
 from assay.scan import Rows
 
 OPEN, NOBODY = -2, -3
@@ -104,6 +105,11 @@ class Scores(Decided):
         return own_margins(values, labels(rows)) - (1 if values.shape[1] == 1 else 2) * radius
 
 
+class Tally(OfBlocks):
+    """What each class has in a vote of a classifier that hands over no scores, counts or sums of weights, of which
+    shares are its probabilities: `of` returns numbers >= 0, (rows, classes), and their radius, as of scores."""
+
+
 class Predictions(OfBlocks):
     """Numbers that a regression predicts: `of` returns values (rows, targets) and their radius: a number, one per row,
     or an array (rows, targets)."""
@@ -183,10 +189,7 @@ class Gathered:
         opened, n = self._counts[2], 0 if self._rows is None else self._rows.n_rows
         if opened <= max(_FEW_OPEN, _OPEN_SHARE * n):
             return ""
-        return (
-            f"Rounding decides the class of {opened} of {n} rows: scores are smaller than the errors of their sums. "
-            "Scale the columns, leave out columns that are sums of others, or raise the penalty."
-        )
+        return Message("why.rounding-open", open=opened, rows=n)
 
     @cached_property
     def _counts(self) -> tuple[int, int, int]:

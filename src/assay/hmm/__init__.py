@@ -3,5 +3,6 @@
 from assay.hmm._categorical import CategoricalHMM
 from assay.hmm._gaussian import GaussianHMM
 from assay.hmm._mixtures import GMMHMM
+from assay.hmm._poisson import PoissonHMM
 
-__all__ = ["GMMHMM", "CategoricalHMM", "GaussianHMM"]
+__all__ = ["GMMHMM", "CategoricalHMM", "GaussianHMM", "PoissonHMM"]

@@ -26,6 +26,7 @@ from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import CertifyOptions, Statement
 from assay.hmm._chain import Arrays, Emissions, Expected, Sequences, best_paths, expect, log_likelihoods
+from assay.hmm._reading import joined
 from assay.optim import em as optim
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows, one_blas_thread
@@ -59,6 +60,7 @@ class HiddenMarkovModel(Learner):
         "n_components": Count(),
         "algorithm": Choice(*ALGORITHMS),
         "n_iter": Count(low=0),
+        "n_init": Count(),
         "tol": Number(),
         "verbose": Flag,
         "n_jobs": Maybe(Count(low=-256)),
@@ -72,6 +74,7 @@ class HiddenMarkovModel(Learner):
     random_state: Any = None
     n_iter: int = 10
     tol: float = 1e-2
+    n_init: int = 1
     verbose: bool = False
     params: str = "st"
     init_params: str = "st"
@@ -101,7 +104,7 @@ class HiddenMarkovModel(Learner):
         """Return the logarithm of the prior, up to a constant."""
         return 0.0
 
-    def _begin(self, X: np.ndarray) -> Arrays:
+    def _begin(self, X: np.ndarray, random_state: Any) -> Arrays:
         """Return the emissions that EM starts from, drawn for the letters of `init_params`."""
         raise NotImplementedError
 
@@ -132,9 +135,9 @@ class HiddenMarkovModel(Learner):
 
         Parameters
         ----------
-        X : (n, d)
+        X : (n, d), or a list of sequences
             The rows of all sequences, one sequence below the other. NaN is an entry that is missing; a row of NaN
-            is a step at which nothing was seen.
+            is a step at which nothing was seen. Or a list with the rows (n, d) of each sequence.
         y : ignored, or lengths
             Not used; but an argument of another length than X is taken for `lengths`, as the second argument of
             hmmlearn's methods is.
@@ -145,9 +148,10 @@ class HiddenMarkovModel(Learner):
         """
         check(self)
         self._check_letters()
-        sequences = self._sequences(read_rows(self, X, None), self._lengths(X, y, lengths))
+        X, lengths = self._numbers(*joined(self, X, self._lengths(X, y, lengths)), reset=True)
+        sequences = self._sequences(read_rows(self, X, None), lengths)
         self._check_rows(sequences.X, reset=True)
-        with fit_log(self, self.n_iter, X, None) as log, one_blas_thread():
+        with fit_log(self, self.n_init * self.n_iter, X, None) as log, one_blas_thread():
             if states is None:
                 self._run(sequences, log)
             else:
@@ -155,15 +159,19 @@ class HiddenMarkovModel(Learner):
         return self
 
     def _run(self, sequences: Sequences, log: FitLog) -> None:
-        start = Parameters(*self._begin_chain(), self._begin(sequences.X))
-        problem = ChainProblem(self, sequences)
-
         def watch(parameters: Parameters, value: float, gain: float) -> bool:
             if self.verbose:
                 print(f"{type(self).__name__}: step {len(log.history) + 1}: {value:.10g}, {gain:+.3g}", file=sys.stderr)
             return log.step(-value, abs(gain), **self._as_attributes(parameters))
 
-        found = optim.em(problem, start, tol=self.tol, max_iter=self.n_iter, watch=watch)
+        runs: list[tuple[optim.Found, Parameters, ChainProblem]] = []
+        for seed in self._seeds():
+            start = Parameters(*self._begin_chain(seed), self._begin(sequences.X, seed))
+            problem = ChainProblem(self, sequences)
+            runs.append((optim.em(problem, start, tol=self.tol, max_iter=self.n_iter, watch=watch), start, problem))
+            if log.stopped:
+                break
+        found, start, problem = max(runs, key=lambda run: np.nan_to_num(run[0].log_likelihood, nan=-np.inf))
         if not np.isfinite(found.log_likelihood):
             raise refuse(self, problem.impossible())
         if not log.history:
@@ -179,13 +187,20 @@ class HiddenMarkovModel(Learner):
                 stacklevel=5,
             )
 
+    def _seeds(self) -> list[Any]:
+        """Return what each of the `n_init` starts is drawn by."""
+        if self.n_init == 1:
+            return [self.random_state]
+        random = check_random_state(self.random_state)
+        return [random.randint(2**31 - 1) for _ in range(self.n_init)]
+
     def _count_states(self, sequences: Sequences, states: Any, log: FitLog) -> None:
         """Fit to labelled rows: relative frequencies."""
         k, n = self.n_components, len(sequences.X)
         states = np.asarray(states)
         if states.shape != (n,) or states.dtype.kind not in "iu" or not (0 <= states.min() <= states.max() < k):
             raise refuse(self, f"states must be {n} integers from 0 to {k - 1}, one for each row of X.")
-        start = Parameters(np.full(k, 1 / k), np.full((k, k), 1 / k), self._begin(sequences.X))
+        start = Parameters(np.full(k, 1 / k), np.full((k, k), 1 / k), self._begin(sequences.X, self.random_state))
         ends = sequences.offsets[1:] - 1
         inside = np.delete(np.arange(n), ends)
         pairs = np.bincount(states[inside] * k + states[inside + 1], minlength=k * k).reshape(k, k).astype(float)
@@ -204,8 +219,8 @@ class HiddenMarkovModel(Learner):
         self.monitor_ = Monitor(problem.values, 1, True, self.tol)
         self.__dict__.pop("start_", None)
 
-    def _begin_chain(self) -> tuple[np.ndarray, np.ndarray]:
-        k, random = self.n_components, check_random_state(self.random_state)
+    def _begin_chain(self, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
+        k, random = self.n_components, check_random_state(random_state)
         even = np.full(k, 1 / k)
         start, trans = random.dirichlet(even), random.dirichlet(even, size=k)
         start = start if self._draws("s") else self._chain()[0]
@@ -260,6 +275,10 @@ class HiddenMarkovModel(Learner):
             return lengths
         return None if len(y) == (X.shape[0] if hasattr(X, "shape") else len(X)) else y
 
+    def _numbers(self, X: Any, lengths: Any, *, reset: bool) -> tuple[Any, Any]:
+        """Return rows of numbers, and lengths; symbols that are text become numbers where a model emits symbols."""
+        return X, lengths
+
     def _offsets(self, n: int, lengths: Any) -> np.ndarray:
         if lengths is None:
             return np.array([0, n], dtype=np.int64)
@@ -283,6 +302,7 @@ class HiddenMarkovModel(Learner):
         at = self._parameters()
         if not hasattr(self, "n_features_in_"):  # parameters set by hand, as hmmlearn allows
             self.n_features_in_ = self._columns(at.emission)
+        X, lengths = self._numbers(*joined(self, X, lengths), reset=False)
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
         sequences = Sequences(np.ascontiguousarray(X), self._offsets(len(X), lengths), self.n_jobs)
         self._check_rows(sequences.X, reset=False)
@@ -365,7 +385,8 @@ class HiddenMarkovModel(Learner):
 
     def bic(self, X: Any, lengths: Any = None) -> float:
         """Return Bayes's information criterion, -2 ln-likelihood + parameters ln n; smaller is better."""
-        return -2 * self.score(X, lengths=lengths) + self.n_parameters() * np.log(len(X))
+        n = len(self._given(X, lengths)[1].X)
+        return -2 * self.score(X, lengths=lengths) + self.n_parameters() * np.log(n)
 
     def aic(self, X: Any, lengths: Any = None) -> float:
         """Return Akaike's information criterion, -2 ln-likelihood + 2 parameters; smaller is better."""
@@ -382,8 +403,9 @@ class HiddenMarkovModel(Learner):
         return super().certify(X, self._lengths(X, y, lengths), **asked)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        X, lengths = self._numbers(*joined(self, X, self._lengths(X, y, None)), reset=False)
         rows = read_rows(self, X, None, reset=False)
-        sequences = self._sequences(rows, self._lengths(X, y, None))
+        sequences = self._sequences(rows, lengths)
         self._check_rows(sequences.X, reset=False)
         rows.sequences = sequences  # type: ignore[attr-defined]
         return rows

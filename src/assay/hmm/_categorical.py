@@ -9,12 +9,16 @@ from sklearn.utils import check_random_state
 from assay.card import Card
 from assay.hmm._base import HiddenMarkovModel, _normalised, log_dirichlet
 from assay.hmm._chain import Arrays, Emissions, Sequences
+from assay.hmm._reading import joined, numbered, text_in
 from assay.params import Count, Maybe, refuse
 
 
 @dataclass(eq=False, repr=False)
 class CategoricalHMM(HiddenMarkovModel):
-    """A hidden Markov chain each of whose states emits symbols 0, 1, ... with probabilities of its own.
+    """A hidden Markov chain each of whose states emits symbols with probabilities of its own.
+
+    Symbols are 0, 1, ..., or text: words, or the characters of strings. A list of sequences may be given wherever rows
+    are.
 
         p(x_1..x_T) = sum over states s_1..s_T of  pi(s_1) B(s_1, x_1) prod_t A(s_{t-1}, s_t) B(s_t, x_t)
 
@@ -37,6 +41,8 @@ class CategoricalHMM(HiddenMarkovModel):
         Steps of EM allowed.
     tol : float
         In nats. After a step that gains less, one more is made and EM ends.
+    n_init : int >= 1
+        Starts of EM; the fit of largest objective is kept.
     verbose : bool
     params, init_params : str
         Letters of the parts that the fit changes, and of those that it draws anew: s(tart), t(ransitions), e(missions).
@@ -47,6 +53,8 @@ class CategoricalHMM(HiddenMarkovModel):
     ----------
     startprob_ (k,), transmat_ (k, k), emissionprob_ (k, symbols), or (columns, k, symbols)
         They may also be set by hand instead of fitted.
+    symbols_ : array of text
+        The symbols in order, if they are text; empty if they are numbers.
     monitor_ : history, iter, converged, tol
         The log-likelihood at the start and after each step.
 
@@ -70,8 +78,6 @@ class CategoricalHMM(HiddenMarkovModel):
 
     card = Card(
         name="Hidden Markov model of symbols",
-        zh="隐马尔可夫模型",
-        mission=("LAT-16", "LAT-17", "LAT-18", "LAT-19", "LAT-20"),
         task="density",
         model="distributions of sequences of symbols by a hidden Markov chain",
         strategy="log-likelihood of the sequences, plus the logarithms of priors",
@@ -93,6 +99,28 @@ class CategoricalHMM(HiddenMarkovModel):
 
     if TYPE_CHECKING:
         emissionprob_: np.ndarray
+    symbols_ = np.empty(0, dtype=str)
+
+    def codes(self, X: Any) -> np.ndarray:
+        """Return rows of numbers: the positions of symbols that are text, NaN where there is none."""
+        return np.asarray(self._numbers(*joined(self, X, None), reset=False)[0], dtype=np.float64)
+
+    def _numbers(self, X: Any, lengths: Any, *, reset: bool) -> tuple[Any, Any]:
+        if isinstance(X, str):
+            X = [[one] for one in X]
+        text = text_in(X)
+        if text is None:
+            if not reset and len(self.symbols_):
+                raise refuse(self, f"symbols are text such as {self.symbols_[0]!r}; got numbers.")
+            if reset:
+                self.__dict__.pop("symbols_", None)
+            return X, lengths
+        if not reset and not len(self.symbols_):
+            raise refuse(self, "symbols are numbers 0, 1, ...; got text, of which the model knows none.")
+        codes, known = numbered(self, text, None if reset else self.symbols_)
+        if reset:
+            self.symbols_ = known
+        return codes, lengths
 
     def _check_rows(self, X: np.ndarray, *, reset: bool) -> None:
         there = X[~np.isnan(X)]
@@ -118,12 +146,12 @@ class CategoricalHMM(HiddenMarkovModel):
         (table,) = emission
         return {"emissionprob_": table[0] if len(table) == 1 else table}
 
-    def _begin(self, X: np.ndarray) -> Arrays:
+    def _begin(self, X: np.ndarray, random_state: Any) -> Arrays:
         if not self._draws("e"):
             return self._emission()
         seen = X[~np.isnan(X)]
-        symbols = self.n_features or (int(seen.max()) + 1 if seen.size else 1)
-        table = check_random_state(self.random_state).rand(X.shape[1], self.n_components, symbols)
+        symbols = self.n_features or len(self.symbols_) or (int(seen.max()) + 1 if seen.size else 1)
+        table = check_random_state(random_state).rand(X.shape[1], self.n_components, symbols)
         return (table / table.sum(axis=2, keepdims=True),)
 
     def _see(self, sequences: Sequences, emission: Arrays) -> Emissions:
@@ -161,7 +189,7 @@ class CategoricalHMM(HiddenMarkovModel):
             cumulative = np.cumsum(table, axis=1)
             draws = random.random_sample(len(states)) * cumulative[states, -1]
             X[:, j] = np.minimum((draws[:, None] >= cumulative[states]).sum(axis=1), table.shape[1] - 1)
-        return X
+        return self.symbols_[X] if len(self.symbols_) else X
 
     def n_parameters(self) -> int:
         (tables,) = self._emission()

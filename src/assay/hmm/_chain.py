@@ -16,6 +16,7 @@ from assay.scan import thread_map
 
 Arrays = tuple[np.ndarray, ...]
 _STRETCH = 8192  # steps of one piece of work
+_MOST_LISTED = 2**20  # symbols, or counts, that have a place of their own each
 _PIECES = 32  # groups of sequences, at most; pieces that hold counts of distinct rows, at most
 
 
@@ -41,7 +42,7 @@ class Sequences:
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
         """The distinct rows, of integers with -1 for a missing one, and which of them each row is."""
         codes = np.where(np.isnan(self.X), -1.0, self.X).astype(np.int64)
-        if codes.shape[1] == 1:
+        if codes.shape[1] == 1 and codes.max(initial=0) < _MOST_LISTED:
             return np.arange(-1, codes.max() + 1)[:, None], (codes[:, 0] + 1).astype(np.int64)
         rows, index = np.unique(codes, axis=0, return_inverse=True)
         return rows, index.ravel().astype(np.int64)

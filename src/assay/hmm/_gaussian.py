@@ -233,6 +233,8 @@ class GaussianHMM(GaussianEmissions):
         Steps of EM allowed.
     tol : float
         In nats. After a step that gains less, one more is made and EM ends.
+    n_init : int >= 1
+        Starts of EM; the fit of largest objective is kept.
     verbose : bool
     params, init_params : str
         Letters of the parts that the fit changes, and of those that it starts anew: s(tart), t(ransitions), m(eans),
@@ -263,10 +265,9 @@ class GaussianHMM(GaussianEmissions):
     [True, True, True, False, False, False, True, True]
     """
 
+    further_loops = tuple({"n_components": 2, "covariance_type": kind} for kind in ("full", "diag"))
     card = Card(
         name="Hidden Markov model of Gaussian rows",
-        zh="高斯隐马尔可夫模型",
-        mission=("LAT-16", "LAT-17", "LAT-18", "LAT-19", "LAT-20"),
         task="density",
         model="densities of sequences of rows by a hidden Markov chain with a Gaussian for each state",
         strategy="log-likelihood of the sequences, plus the logarithms of priors",
@@ -315,9 +316,8 @@ class GaussianHMM(GaussianEmissions):
     def _attributes(self, emission: Arrays) -> dict[str, np.ndarray]:
         return dict(zip(("means_", "precisions_cholesky_"), emission))
 
-    def _begin(self, X: np.ndarray) -> Arrays:
-        factors = self._start_covariance(X)
-        random = check_random_state(self.random_state)
+    def _begin(self, X: np.ndarray, random_state: Any) -> Arrays:
+        factors, random = self._start_covariance(X), check_random_state(random_state)
         means = self._centres(X, self.n_components, random) if self._draws("m") else np.asarray(self.means_, float)
         return means, factors if self._draws("c") else self.precisions_cholesky_
 

@@ -42,7 +42,7 @@ class GMMHMM(GaussianEmissions):
     covars_prior, covars_weight : float or None
         Inverse gamma priors of variances (shape and scale), inverse Wishart priors of matrices (scale and degrees of
         freedom), as in hmmlearn; None is none.
-    algorithm, random_state, n_iter, tol, verbose, n_jobs
+    algorithm, random_state, n_iter, tol, n_init, verbose, n_jobs
         As in `GaussianHMM`.
     params, init_params : str
         Letters of the parts that the fit changes, and of those that it starts anew: s, t, m, c, w(eights).
@@ -64,10 +64,9 @@ class GMMHMM(GaussianEmissions):
     True
     """
 
+    further_loops = tuple({"n_components": 2, "covariance_type": kind} for kind in ("full", "diag"))
     card = Card(
         name="Hidden Markov model of Gaussian mixtures",
-        zh="高斯混合隐马尔可夫模型",
-        mission=("LAT-16", "LAT-17", "LAT-18", "LAT-19"),
         task="density",
         model="densities of sequences of rows by a hidden Markov chain with a Gaussian mixture for each state",
         strategy="log-likelihood of the sequences, plus the logarithms of priors",
@@ -133,9 +132,9 @@ class GMMHMM(GaussianEmissions):
     def _attributes(self, emission: Arrays) -> dict[str, np.ndarray]:
         return dict(zip(("weights_", "means_", "precisions_cholesky_"), emission))
 
-    def _begin(self, X: np.ndarray) -> Arrays:
+    def _begin(self, X: np.ndarray, random_state: Any) -> Arrays:
         k, M = self.n_components, self.n_mix
-        factors, random = self._start_covariance(X), check_random_state(self.random_state)
+        factors, random = self._start_covariance(X), check_random_state(random_state)
         weights = np.full((k, M), 1 / M) if self._draws("w") else np.asarray(self.weights_, dtype=float)
         means = self._drawn_means(X, random) if self._draws("m") else np.asarray(self.means_, dtype=float)
         return weights, means, factors if self._draws("c") else self.precisions_cholesky_

@@ -4,6 +4,7 @@ Every member sees balanced classes and the members together most of the frequent
 throws away. Liu, Wu and Zhou 2009.
 """
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +14,9 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
-from assay.ensemble._combined import OfLearners, Task, fit_some, probability_link, vote_link
+from assay.data.blocks import Block
+from assay.ensemble._combined import OfLearners, Task, fit_some
+from assay.ensemble._member_outputs import Output, probability_link, vote_link, votes_of
 from assay.ensemble._members import one_hot
 from assay.fitlog import FitLog
 from assay.imbalance._sampling import UnderSampler, prior_correction
@@ -60,8 +63,6 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
     constraints: ClassVar = {"n_estimators": Count(), "voting": Choice("soft", "hard")}
     card = Card(
         name="EasyEnsemble",
-        zh="欠采样集成",
-        mission=("MUL-10",),
         task="classify",
         ensemble="parallel",
         model=Unbounded("votes of learners fitted to balanced samples"),
@@ -118,6 +119,9 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
 
     def _link_of(self, t: int) -> int:
         return (probability_link if self.voting == "soft" else vote_link)(self.members_[t])
+
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        return votes_of(said, self.vote_weights_, self.links_, float(self.needed_))
 
     def _member_output(self, member: Any, X: Any) -> np.ndarray:
         if self.voting == "hard":

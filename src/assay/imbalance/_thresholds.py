@@ -8,7 +8,7 @@ follows from them; then it may be chosen on rows that the classifier was not fit
 for the choice among thresholds that were fixed in advance.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -19,19 +19,33 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
-from assay.checker.families.thresholds import GRID, matrices
 from assay.claims.claim import NotApplicable
-from assay.ensemble._combined import OfLearners, Task, fit_members, labelled, probability_link, reject_label
+from assay.data.blocks import Block
+from assay.ensemble._combined import OfLearners, Task, fit_members, labelled, reject_label
+from assay.ensemble._member_outputs import UNIT, Output, probability_link
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Decided, Gathered, labels
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LogisticRegression
+from assay.messages import Message
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.concentration import kl_upper
 from assay.theory.spaces import Unbounded
 
 _FOLDS = 3  # on which a threshold is chosen for a metric
+
+
+GRID = 100
+"""Thresholds fixed in advance are 1/100, ..., 99/100; strengths of the costs 0, 1/100, ..., 1."""
+
+
+def matrices(cost: np.ndarray) -> list[np.ndarray]:
+    """Return the matrices of the thresholds of two classes, or of the strengths of the costs, fixed in advance."""
+    if len(cost) == 2:
+        return [np.diag([t / GRID, 1 - t / GRID]) for t in range(1, GRID)]
+    equal, scaled = 1 - np.eye(len(cost)), cost / cost.max()
+    return [-((1 - s / GRID) * equal + s / GRID * scaled) for s in range(GRID + 1)]
 
 
 class Weighing(ClassifierMixin, OfLearners):
@@ -66,6 +80,11 @@ class Weighing(ClassifierMixin, OfLearners):
     def _link_of(self, t: int) -> int:
         return probability_link(self.members_[t])
 
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        shares, errors = said[0]
+        size = np.abs(self.matrix_)
+        return shares @ self.matrix_, (errors + 4 * (len(size) + 8) * UNIT * np.abs(shares)) @ size
+
     def _shares(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "members_")
         return np.asarray(self.members_[0].predict_proba(self._rows(X, reset=False)), dtype=np.float64)
@@ -99,7 +118,7 @@ class Weighing(ClassifierMixin, OfLearners):
         paid = np.where(codes < 0, most, paid)
         bound = most * kl_upper(min(1.0, paid.mean() / most * (1 + 1e-9)), -np.log(float(delta) / options) / len(paid))
         if bound * (1 + OUTWARD) >= most:
-            return Vacuous(template, f"With {len(paid)} rows the bound is {most:g}, the largest cost.", delta)
+            return Vacuous(template, Message("why.cost-vacuous", rows=len(paid), cost=most), delta)
         params: dict[str, Any] = {"rows": rows.n_rows}
         if held is not None:
             params |= {"options": options, "seed": self.seed_, "held": len(held)}
@@ -141,13 +160,12 @@ class ThresholdClassifier(Weighing):
 
     card = Card(
         name="Moved threshold",
-        zh="阈值移动",
-        mission=("LIN-24", "MUL-08", "MUL-09", "MUL-12"),
         task="classify",
         model=Unbounded("decisions from the probabilities of a learner of any class"),
         strategy="that of the learner",
         algorithm="probabilities times weights of the classes",
         guarantee=("cost.holdout",),
+        role="threshold",
     )
 
     estimator: Any = None
@@ -286,13 +304,12 @@ class CostClassifier(Weighing):
     }
     card = Card(
         name="Least expected cost",
-        zh="代价敏感",
-        mission=("MUL-12", "BAY-04"),
         task="classify",
         model=Unbounded("decisions from the probabilities of a learner of any class"),
         strategy="expected cost, by the learner's probabilities",
         algorithm="probabilities times costs; the threshold may be chosen on rows kept out",
         guarantee=("cost.chosen", "cost.holdout"),
+        role="cost",
     )
 
     estimator: Any = None
@@ -413,7 +430,7 @@ class CostClassifier(Weighing):
         if not hasattr(self, "held_"):
             yield NotApplicable("P42/1", FIT_NOT_KEPT)
         elif not np.array_equal(held_rows(self.seed_, rows.n_rows, len(self.held_)), self.held_):
-            yield NotApplicable("P42/1", "These are not the rows of `fit`.")
+            yield NotApplicable("P42/1", Message("why.other-rows"))
         else:
             yield partial(self._cost_claim, "P42/1", rows, self.held_)
 

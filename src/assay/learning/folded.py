@@ -82,10 +82,10 @@ class FoldVote(_Folded):
 
     family = "folded.classes"
     card = Card(
-        name="Vote of the models of the folds", zh="各折模型的投票", task="classify",
+        name="Vote of the models of the folds", task="classify",
         strategy="the mean error rate of the models, each on the fold that it was fitted without",
         guarantee=("cross-validation.mean", "cross-validation.baseline"),
-        mission=(), model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
+        model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
     )  # fmt: skip
 
     def __init__(self, members: Sequence[TableModel], classes: np.ndarray) -> None:
@@ -122,10 +122,10 @@ class FoldMean(_Folded):
 
     family = "folded.numbers"
     card = Card(
-        name="Mean of the models of the folds", zh="各折模型的平均", task="regress",
+        name="Mean of the models of the folds", task="regress",
         strategy="the mean absolute error of the models, each on the fold that it was fitted without",
         guarantee=("cross-validation.mean-loss", "cross-validation.median"),
-        mission=(), model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
+        model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
     )  # fmt: skip
 
     def __init__(self, members: Sequence[TableModel], range_: np.ndarray) -> None:
@@ -177,10 +177,10 @@ class FoldedTable(TableModel):
         rows = raw_table(source)
         return np.hstack([one.raw(rows) for one in self.members])
 
-    def encode(self, source: Any, *, lenient: bool = False) -> tuple[np.ndarray, dict[str, list[str]]]:
-        """Return the raw rows, which the members encode, and the levels that one of them does not know."""
+    def read_and_encode(self, source: Any, *, lenient: bool = False) -> tuple[Table, np.ndarray]:
+        """Return the columns that members read, and the raw rows, which the members encode."""
         rows = raw_table(source)
-        return self.raw(rows), self.read(rows, lenient=lenient).unknown
+        return self.read(rows, lenient=lenient), self.raw(rows)
 
     def _used(self, source: RawTable) -> Used:
         raw = self.raw(source)

@@ -153,8 +153,13 @@ class TableModel:
 
     def encode(self, source: Any, *, lenient: bool = False) -> tuple[np.ndarray, dict[str, list[str]]]:
         """Return the encoded rows, and the values of nominal columns that training rows did not have."""
+        table, X = self.read_and_encode(source, lenient=lenient)
+        return X, table.unknown
+
+    def read_and_encode(self, source: Any, *, lenient: bool = False) -> tuple[Table, np.ndarray]:
+        """Return the model's columns of a source, and its rows as the learner reads them."""
         table = self.read(source, lenient=lenient)
-        return self.encoding.apply_raw(self.encoding.raw(table)[0]), table.unknown
+        return table, self.encoding.apply_raw(self.encoding.raw(table)[0])
 
     def labels(self, source: Any) -> np.ndarray:
         """Return the target of each row as the learner reads it; a class that it does not know keeps its name."""
@@ -187,11 +192,11 @@ class TableModel:
         >>> model.predict({"x": [0.2, 2.7]}).tolist()
         ['a', 'b']
         """
-        return self.learner.predict(self.encode(self.read(source))[0])
+        return self.learner.predict(self.encode(source)[0])
 
     def predict_proba(self, source: Any) -> np.ndarray:
         """Return the probability of each class of `classes_`, (rows, classes)."""
-        return self.probabilities(self.encode(self.read(source))[0])
+        return self.probabilities(self.encode(source)[0])
 
     def probabilities(self, X: np.ndarray) -> np.ndarray:
         """Return the probability of each class of encoded rows."""
@@ -204,7 +209,7 @@ class TableModel:
 
         But for a chance of delta, the sets of at least a share `coverage` of new rows have the true class.
         """
-        return self.sets(self.encode(self.read(source))[0], coverage, delta)
+        return self.sets(self.encode(source)[0], coverage, delta)
 
     def sets(self, X: np.ndarray, coverage: float, delta: float) -> np.ndarray:
         """Return the prediction sets of encoded rows."""
@@ -218,7 +223,7 @@ class TableModel:
 
         But for a chance of delta, at least a share `coverage` of new rows lie in theirs.
         """
-        return self.intervals(self.encode(self.read(source))[0], coverage, delta)
+        return self.intervals(self.encode(source)[0], coverage, delta)
 
     def intervals(self, X: np.ndarray, coverage: float, delta: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the intervals of encoded rows."""
@@ -241,7 +246,7 @@ class TableModel:
 
     def decision_function(self, table: Any) -> np.ndarray:
         """Return the scores of the rows."""
-        return self._method("decision_function")(self.encode(self.read(table))[0])
+        return self._method("decision_function")(self.encode(table)[0])
 
     def score(self, table: Any, y: Any = None) -> float:
         """Return the share of right predictions, or R^2; `y` is the table's own target if left out."""

@@ -20,7 +20,7 @@ from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Norm, Predictions, Scores
 from assay.guarantees.ledger import Statement
 from assay.guarantees.margins import linear_statements
-from assay.losses import log_loss, multinomial, squared_error
+from assay.messages import Message
 from assay.optim.duality import score_error, score_rounding
 from assay.scan import Rows
 
@@ -146,7 +146,7 @@ class LinearRegressor(LinearModel):
     def _norm(self, rows: Rows) -> Norm:
         """Return |(w, b)|, the sum of the squared lengths of the rows, and whether there is an intercept."""
         if np.ndim(self.coef_) > 1:
-            return Norm(why_not="The bound is about one score that is the prediction itself.")
+            return Norm(why_not=Message("why.one-score"))
         length = float(np.hypot(np.linalg.norm(self.coef_), np.max(np.abs(self.intercept_))))
         return Norm(length, float(rows.sum(_squared_length)), bool(self.fit_intercept))
 
@@ -177,57 +177,6 @@ def _predicted(block: Block, coef: np.ndarray, intercept: Any, rounding: np.ndar
 
 def _squared_length(block: Block) -> float:
     return float(np.einsum("ij,ij->", block.X, block.X))
-
-
-class Objective:
-    """Adds `objective`; a learner says what its losses and its penalty are."""
-
-    coef_: np.ndarray
-    intercept_: Any
-
-    def objective(self, X: Any, y: Any, coef: Any = None, intercept: Any = None) -> float:
-        """Return what the fit minimises on rows X, y of equal weight, at the fitted coefficients or at others.
-
-        `coef` and `intercept` have the shapes of `coef_` and `intercept_`.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        W = np.atleast_2d(self.coef_ if coef is None else np.asarray(coef, dtype=np.float64))
-        b = self.intercept_ if intercept is None else np.asarray(intercept, dtype=np.float64)
-        return float(self._losses(np.asarray(y), X @ W.T + b).sum() + self._penalty(W, len(X)))
-
-    def _losses(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Return the loss of each row for scores (n, outputs)."""
-        raise NotImplementedError
-
-    def _penalty(self, W: np.ndarray, n: int) -> float:
-        """Return the penalty of weights (outputs, columns) after n rows."""
-        return 0.0
-
-
-class SquaredObjective(Objective):
-    """1/2 sum |y - f|^2 plus a penalty."""
-
-    def _losses(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        return squared_error.value(y.reshape(len(y), -1), scores).sum(axis=1)
-
-
-class LogisticObjective(Objective):
-    """C sum ln(1 + exp(-y f)), or of the softmax for one score per class, plus 1/2 |W|^2 (nothing if C is infinite)."""
-
-    classes_: np.ndarray
-    C: float
-
-    def _losses(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        codes = np.searchsorted(self.classes_, y)
-        if scores.shape[1] == 1:
-            losses = log_loss.value(np.where(codes == 1, 1.0, -1.0), scores[:, 0])
-        else:
-            losses = multinomial.value(codes, scores)
-        return losses if np.isinf(self.C) else self.C * losses
-
-    def _penalty(self, W: np.ndarray, n: int) -> float:
-        return 0.0 if np.isinf(self.C) else 0.5 * float((W * W).sum())
 
 
 class Packed(NamedTuple):

@@ -30,7 +30,9 @@ from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Norm, Predictions
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares_solver import Options, solve
+from assay.linear_model._objective import Objective, elastic
 from assay.losses.deviance import FAMILIES, LINKS, inverse_link, link_function, second_derivative, unit_deviance
+from assay.messages import Message
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, newton
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
@@ -69,7 +71,7 @@ _PROVABLE = 1e-7
 
 
 @dataclass(eq=False, repr=False)
-class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
+class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
     """Linear model of a function of the mean: counts, durations, shares, or ln y.
 
     Parameters
@@ -108,8 +110,6 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
 
     card = Card(
         name="Generalised linear model",
-        zh="广义线性模型",
-        mission=("LIN-09", "LIN-10"),
         task="regress",
         model=LinearFunctions(),
         strategy="deviance of the distribution + L2",
@@ -144,6 +144,13 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
     def link_(self) -> str:
         """The link: the parameter, or the one that None stands for."""
         return CANONICAL[self.distribution] if self.link is None else self.link
+
+    def _row_losses(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        y = np.log(y) if self.distribution == "lognormal" else y.astype(np.float64)
+        return _unit_deviance(self.distribution, self.link_, y, scores[:, 0]) / (2 * len(y))
+
+    def _penalty(self, W: np.ndarray, b: np.ndarray, n: int) -> float:
+        return elastic(W, 0.0, float(self.alpha))
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GeneralizedLinearRegressor":
@@ -199,14 +206,14 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         if self.link_ == "identity":
             yield self._norm(rows)
         else:
-            yield Norm(why_not="The bound is about one score that is the prediction itself.")
+            yield Norm(why_not=Message("why.one-score"))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound on nearby improvements and the curvature, where the objective is convex."""
         if self.distribution != "lognormal" and (self.distribution, self.link_) not in CONVEX:
             yield NotApplicable(
                 "D32/1",
-                "With this link the objective is not convex: a small gradient does not bound its minimum.",
+                Message("why.link-convexity"),
             )
             return
         problem = _Problem(
@@ -428,9 +435,13 @@ def _slope_size(block: Block, w: np.ndarray, b: float, distribution: str, link: 
 
 
 def _deviance(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:
-    y, f = _target(block, distribution), block.X @ w + b
-    unit = unit_deviance(_family(distribution), y, f if distribution == "lognormal" else inverse_link(link, f))
+    unit = _unit_deviance(distribution, link, _target(block, distribution), block.X @ w + b)
     return float(unit.sum() if block.weight is None else block.weight @ unit)
+
+
+def _unit_deviance(distribution: str, link: str, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    mean = f if distribution == "lognormal" else inverse_link(link, f)
+    return unit_deviance(_family(distribution), y, mean)
 
 
 def _bounded_means(block: Block, w: np.ndarray, b: float, link: str, rounding: float) -> tuple[np.ndarray, float]:

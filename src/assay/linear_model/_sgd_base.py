@@ -22,7 +22,9 @@ from assay.base import fit_log, require_finite
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearModel, Packed, packed
+from assay.linear_model._objective import Objective, elastic
 from assay.losses import named
+from assay.messages import Message
 from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
 from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, refuse
@@ -121,7 +123,7 @@ class DescentParameters:
     n_jobs: int | None = None
 
 
-class Descent(DescentParameters, LinearModel):
+class Descent(Objective, DescentParameters, LinearModel):
     """Epochs over rows in memory, and the duality gap of the problem that they minimise."""
 
     constraints: ClassVar = {
@@ -163,6 +165,11 @@ class Descent(DescentParameters, LinearModel):
         if self.penalty == "elasticnet" and self.l1_ratio is None:
             raise refuse(self, "l1_ratio must be set when penalty is 'elasticnet'")
         return {"l1": 1.0, "elasticnet": float(self.l1_ratio or 0.0)}.get(str(self.penalty), 0.0)
+
+    def _penalty(self, W: np.ndarray, b: np.ndarray, n: int) -> float:
+        """Return the penalty, as `Objective` asks for it."""
+        strength = 0.0 if self.unpenalised else float(self.alpha)
+        return strength * elastic(W, self._share, 1.0 - self._share)
 
     def _settings(self, squares: np.ndarray, heaviest: float, rate: float | None) -> Settings:
         """Return how to descend; `squares` are the |x|^2 of the rows, `heaviest` is the largest weight of a row, `rate`
@@ -393,13 +400,13 @@ class Descent(DescentParameters, LinearModel):
         self, rows: Rows, class_weight: tuple[float, float] | None = None
     ) -> Iterator[Claim | NotApplicable]:
         if not named(self.loss).convex:
-            reason = "The squared loss of the sigmoid is not convex: no dual bounds its minimum."
+            reason = Message("why.sigmoid-loss")
         elif self.unpenalised:
-            reason = "Without a penalty the dual problem needs an exact equality that no float vector meets."
+            reason = Message("why.unpenalised")
         elif np.ndim(self.coef_) == 2 and len(self.coef_) > 1:
-            reason = "One class against the rest: each hyperplane minimises a problem of its own."
+            reason = Message("why.one-against-rest")
         elif self.loss == "perceptron" or named(self.loss, float(self.epsilon)).dual is None:
-            reason = f"The dual of the loss {self.loss} is not stated."
+            reason = Message("why.loss-dual", loss=self.loss)
         else:
             l1, l2 = (float(self.alpha) * share for share in (self._share, 1 - self._share))
             problem = PenalisedProblem(self.loss, l2, 1.0 / rows.n_rows, bool(self.fit_intercept), l1 or None)

@@ -14,7 +14,7 @@ Sentences are format strings, in one table for each language (`assay.messages.en
 Values are numbers, strings, messages and lists of these.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from string import Formatter
@@ -70,6 +70,23 @@ def of_error(error: BaseException | Warning) -> str:
     return said if isinstance(said, Message) else str(error)
 
 
+def changed(text: str, change: Callable[[str], str]) -> str:
+    """Return a text changed; of a message, each string among its values.
+
+    >>> changed(Message("no-learner", name="secret/SVC"), lambda name: name.removeprefix("secret/"))
+    "there is no learner 'SVC'."
+    """
+    if isinstance(text, Message):
+        return Message(text.code, **{name: _changed(value, change) for name, value in text.values.items()})
+    return change(text)
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_changed(item, change) for item in value]
+    return changed(value, change) if isinstance(value, str) else value
+
+
 def plain(value: Any) -> Any:
     """Return a value with each message in it as a record that JSON can hold; `from_plain` reads it."""
     if isinstance(value, Message):
@@ -78,7 +95,7 @@ def plain(value: Any) -> Any:
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    return value.item() if hasattr(value, "item") else value
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def from_plain(value: Any) -> str:
@@ -114,10 +131,13 @@ def _again(code: str, values: dict[str, Any]) -> Message:
     return Message(code, **values)
 
 
-def _render(code: str, values: Mapping[str, Any], language: str, place: str) -> str:
+def _render(code: str, values: Mapping[str, Any], language: str, place: str, inside: bool = False) -> str:
     table = catalogue(language)
     template = table.get(f"{code}@page", "") if place == "page" else ""
-    return _Words(language, place).vformat(template or table[code], (), values)
+    template = template or table[code]
+    if place == "page" and not inside:  # in a terminal and in an exception a name comes first
+        template = template[:1].upper() + template[1:]
+    return _Words(language, place, inside=code != "sentences").vformat(template, (), values)
 
 
 @cache
@@ -136,8 +156,8 @@ def _methods() -> dict[str, str]:
 class _Words(Formatter):
     """Fills in a sentence; messages among the values are rendered for the same language and place."""
 
-    def __init__(self, language: str, place: str) -> None:
-        self.language, self.place = language, place
+    def __init__(self, language: str, place: str, inside: bool) -> None:
+        self.language, self.place, self.inside = language, place, inside
 
     def get_value(self, key: Any, args: Any, kwargs: Any) -> Any:
         if isinstance(key, str) and key.startswith("--"):
@@ -150,7 +170,9 @@ class _Words(Formatter):
         if format_spec.startswith("--"):
             name = self._parameter(format_spec)
             return f"{name} {value}" if self.place == "terminal" else f"{name}={value!r}"
-        return super().format_field(render(value, self.language, self.place), format_spec)
+        if isinstance(value, Message):
+            value = _render(value.code, value.values, self.language, self.place, self.inside)
+        return super().format_field(value, format_spec)
 
     def _parameter(self, option: str) -> str:
         return option if self.place == "terminal" else option[2:].replace("-", "_")

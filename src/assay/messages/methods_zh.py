@@ -17,6 +17,7 @@ METHODS = {
     "CascadeCorrelationClassifier": "级联相关网络",
     "CascadeCorrelationRegressor": "级联相关网络回归",
     "CategoricalHMM": "隐马尔可夫模型",
+    "PoissonHMM": "泊松隐马尔可夫模型",
     "CategoricalNB": "离散朴素贝叶斯",
     "ChowLiu": "Chow-Liu树形贝叶斯网",
     "CompetitiveLearning": "竞争学习",

@@ -7,8 +7,16 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from assay.checker.families.codes import EUCLIDEAN, HAMMING, LOSS, corrected_bits
-from assay.multiclass._codes import bch_code, code_distance, exhaustive_code, pairs_code, random_code, ternary_code
+from assay.checker.families.codes import EUCLIDEAN, HAMMING, LOSS
+from assay.multiclass._codes import (
+    bch_code,
+    code_distance,
+    corrected_bits,
+    exhaustive_code,
+    pairs_code,
+    random_code,
+    ternary_code,
+)
 from assay.multiclass._reductions import Reduced, reduction_card
 from assay.params import Choice, Positive, refuse
 
@@ -55,8 +63,6 @@ class OutputCodeClassifier(Reduced):
     constraints: ClassVar = {"decoding": Choice(*_DECODING), "code_size": Positive()}
     card = reduction_card(
         "Output codes",
-        "纠错输出码",
-        ("ENS-69", "MUL-04", "MUL-05", "MUL-06"),
         "a member for each bit of a code, on threads",
     )
 

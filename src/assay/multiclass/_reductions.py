@@ -12,7 +12,7 @@ are about one class for each row.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -29,14 +29,15 @@ from sklearn.utils.validation import _check_method_params, _check_y, check_consi
 
 from assay.card import Card
 from assay.checker.families.codes import EUCLIDEAN, HAMMING, LARGEST, LOSS, PAIRS
-from assay.checker.family import read_model
+from assay.checker.rules.members import VOTE
 from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
-from assay.ensemble._combined import (
-    OfLearners,
-    Task,
-    fit_members,
-    fit_some,
+from assay.ensemble._combined import OfLearners, Task, fit_members, fit_some
+from assay.ensemble._member_outputs import (
+    UNIT,
+    MemberOutput,
+    Output,
+    outputs,
     probability_link,
     score,
     score_link,
@@ -46,7 +47,8 @@ from assay.ensemble._routing import routed_to
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LogisticRegression
-from assay.multiclass._codes import pairs_code
+from assay.messages import Message
+from assay.multiclass._codes import corrected_bits, pairs_code
 from assay.params import check, refuse
 from assay.scan import Rows, thread_map
 from assay.stored import StoredModel
@@ -224,6 +226,21 @@ class Reduced(ClassifierMixin, OfLearners):
     def _link_of(self, t: int) -> int:
         return (vote_link if int(self.decoding_) == HAMMING else score_link)(self.members_[t])
 
+    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+        kind, M = int(self.decoding_), self.code_.astype(float)
+        if kind == HAMMING:
+            bits = np.column_stack([votes[:, 1] - votes[:, 0] for votes, _ in said])
+            return decode(bits, M, kind), np.column_stack([errors[:, 0] for _, errors in said]) @ np.abs(M).T
+        h, error = (np.column_stack([part[:, -1] for part in side]) for side in zip(*said))
+        if kind == LARGEST:
+            return h, error
+        rounding = 8 * (len(M.T) + 4) * UNIT
+        slack = error @ np.abs(M).T * (1 + 1e-12) + rounding * (np.abs(h) @ np.abs(M).T + np.abs(M).sum(axis=1))
+        if kind == PAIRS:
+            unsure = ((np.abs(h) <= error) & (error > 0)).astype(float)
+            return decode(h, M, kind), 2 * unsure @ np.abs(M).T + slack / 3 + rounding
+        return decode(h, M, kind), 2 * slack + rounding * len(M.T)
+
     def member_scores(self, X: Any) -> np.ndarray:
         """Return the score of each member for each row, (rows, members), above 0 for its second class."""
         check_is_fitted(self, "members_")
@@ -269,29 +286,36 @@ class Reduced(ClassifierMixin, OfLearners):
         """Yield the error rate by the number of wrong bits."""
         if rows is None:
             return
-        predictor = read_model(self.stored(), any_size=True)
-        if predictor.corrected < 0:
-            yield NotApplicable(
-                "P43/1", "Scores are decoded, not bits, or the code tells classes apart by scores alone."
-            )
+        if self._corrected() < 0:
+            yield NotApplicable("P43/1", Message("why.scores-decoded"))
         else:
-            yield partial(self._bit_errors, rows, predictor)
+            yield partial(self._bit_errors, rows)
 
-    def _bit_errors(self, rows: Rows, predictor: Any, delta: str) -> Any:
-        wrong, (m, L, c) = (
-            int(rows.sum(_wrong_bits, predictor)[0]),
-            (rows.n_rows, len(self.members_), predictor.corrected),
-        )
+    def _corrected(self) -> int:
+        """Return how many wrong bits lead to no wrong class; -1 if scores are decoded that may not go with the bits."""
+        if int(self.decoding_) in (PAIRS, LARGEST):
+            return 0 if np.all(self.links_ >= 0) else -1
+        return corrected_bits(self.code_) if int(self.decoding_) == HAMMING else -1
+
+    def _bit_errors(self, rows: Rows, delta: str) -> Any:
+        votes = outputs(self.members_, np.full(len(self.members_), VOTE), rows)
+        wrong, m, L, c = int(rows.sum(_wrong_bits, votes, self.code_)[0]), rows.n_rows, len(votes), self._corrected()
         bound = L / (c + 1) * kl_upper(wrong / (m * L), -np.log(float(delta)) / m) * (1 + 1e-9) + OUTWARD
         if bound >= 1:
-            return Vacuous("P43/1", f"With {wrong} wrong bits in {m} rows the bound is 1.", delta)
+            return Vacuous("P43/1", Message("why.bits-vacuous", bits=wrong, rows=m), delta)
         params = {"rows": m, "bits": L, "corrected": c, "wrong": wrong}
         return claim("P43/1", bound, params, "holdout", delta)
 
 
-def _wrong_bits(block: Block, predictor: Any) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        return np.array([int(predictor.wrong_bits(block.X, np.asarray(block.y)).sum())])
+def _wrong_bits(block: Block, members: Sequence[MemberOutput], code: np.ndarray) -> np.ndarray:
+    """Return how many bits of the rows' code words are not certainly right; of a row of another class all of them."""
+    codes, wrong = np.asarray(block.y), 0
+    for t, one in enumerate(members):
+        votes, unsure = one.of(block)
+        wanted = code[codes, t]
+        right = (votes[:, 1] - votes[:, 0] == wanted) & (unsure[:, 0] == 0)
+        wrong += int(np.sum((codes < 0) | ((wanted != 0) & ~right)))
+    return np.array([wrong])
 
 
 def decode(said: np.ndarray, M: np.ndarray, decoding: int) -> np.ndarray:
@@ -314,17 +338,16 @@ def decode(said: np.ndarray, M: np.ndarray, decoding: int) -> np.ndarray:
     return won + confidence / (3 * (np.abs(confidence) + 1))
 
 
-def reduction_card(name: str, zh: str, mission: tuple[str, ...], algorithm: str) -> Card:
+def reduction_card(name: str, algorithm: str) -> Card:
     return Card(
         name=name,
-        zh=zh,
-        mission=mission,
         task="classify",
         model=Unbounded("classifiers of many classes by classifiers of two"),
         strategy="that of the members",
         algorithm=algorithm,
         guarantee=("code.bits",),
         most_rows=20_000,
+        role="reduction",
     )
 
 
@@ -353,7 +376,7 @@ class OneVsOneClassifier(Reduced):
     (3, True)
     """
 
-    card = reduction_card("One against one", "一对一", ("MUL-01", "MUL-02"), "a member for every pair, on threads")
+    card = reduction_card("One against one", "a member for every pair, on threads")
 
     estimator: Any = None
     _: KW_ONLY
@@ -400,7 +423,7 @@ class OneVsRestClassifier(Reduced):
     (3, True)
     """
 
-    card = reduction_card("One against the rest", "一对其余", ("MUL-01", "MUL-03"), "a member for each, on threads")
+    card = reduction_card("One against the rest", "a member for each, on threads")
 
     estimator: Any = None
     _: KW_ONLY

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
 from assay.data.blocks import Block
-from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Predictions, Votes
+from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Predictions, Tally, Votes
 from assay.neighbors._base import KeptRows, VoteWeights
 from assay.neighbors._k_neighbors import LabelColumns, NearestRows
 from assay.neighbors._unsupervised import RadiusSearch, Within
@@ -107,14 +107,13 @@ class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
 
     card = Card(
         name="Neighbours within a radius",
-        zh="半径近邻",
-        mission=("CLU-03",),
         task="classify",
         model=NearestRows(),
         strategy="none: the vote of the training rows within a radius",
         algorithm="all distances, those near the radius in double precision",
         guarantee=(),
-        most_rows=0,  # a radius is chosen with the rows in view
+        most_rows=0,
+        role="named",  # a radius is chosen with the rows in view
     )
     family = "radius.classifier"
     constraints: ClassVar = {"weights": VoteWeights(), "radius": Number(low=0.0)}
@@ -236,6 +235,17 @@ class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predicted classes."""
         yield Votes(_sure_codes, (self,))
+        yield Tally(_tally, (self,))
+
+
+def _tally(block: Block, learner: RadiusNeighborsClassifier) -> tuple[np.ndarray, np.ndarray]:
+    """Return the votes for each class; nothing is known of an outlier without class."""
+    found = learner._within(block.X, float(learner.radius))
+    votes, code = learner._counted(found, len(learner.classes_), learner.fit_y_), int(learner.outlier_code_[0])
+    if code >= 0:
+        votes[~votes.any(axis=1), code] = 1.0
+    rounded = 0.0 if learner.weights in (None, "uniform") else 1e-9
+    return votes, np.where(votes.any(axis=1), rounded * votes.sum(axis=1), 1.0)
 
 
 def _sure_codes(block: Block, learner: RadiusNeighborsClassifier) -> np.ndarray:
@@ -276,14 +286,13 @@ class RadiusNeighborsRegressor(RegressorMixin, RadiusVotes):
 
     card = Card(
         name="Regression by neighbours within a radius",
-        zh="半径近邻回归",
-        mission=("CLU-03",),
         task="regress",
         model=NearestRows(),
         strategy="none: the mean of the training rows within a radius",
         algorithm="all distances, those near the radius in double precision",
         guarantee=(),
-        most_rows=0,  # a radius is chosen with the rows in view
+        most_rows=0,
+        role="named",  # a radius is chosen with the rows in view
     )
     family = "radius.regressor"
     constraints: ClassVar = {"weights": VoteWeights(), "radius": Number(low=0.0)}

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from assay.claims.definitions import percent, up
+from assay.claims.sentences import percent, up
 from assay.report import charts
 from assay.report.said import said
 from assay.report.words import translator

@@ -7,9 +7,11 @@ blanks, and what a page says instead; a sentence that is not listed is shown as 
 import re
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 from markupsafe import Markup, escape
 
+from assay.messages import Message, from_plain
 from assay.report.words_said import PHRASES, SAID
 from assay.text import shown
 
@@ -18,7 +20,7 @@ _END = re.compile(r"[.;](?=\s|$)")
 _MOST = 2_000
 
 
-def said(text: str, language: str) -> Markup:
+def said(text: str | dict[str, Any], language: str) -> Markup:
     """Return a text in a language, as far as its sentences are known; the others are marked as English.
 
     >>> said("it has no value in any row.", "zh")
@@ -26,9 +28,12 @@ def said(text: str, language: str) -> Markup:
     >>> said("Something <new>.", "zh")
     Markup('<span lang="en">Something &lt;new&gt;.</span>')
     """
+    message = from_plain(text) if isinstance(text, dict) else text
+    if isinstance(message, Message):
+        return escape(shown(message.render(language, "page")[:_MOST]))
     parts: list[Markup] = []
     before = ""
-    for words, known in _parts(text[:_MOST], language):
+    for words, known in _parts(message[:_MOST], language):
         piece = (
             escape(shown(words))
             if known or language == "en"

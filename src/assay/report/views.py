@@ -7,9 +7,10 @@ from assay.claims.definitions import definition
 from assay.claims.words import DECLARED, UNDETECTABLE, has_declared_split, population
 from assay.learning import Study
 from assay.messages import method
+from assay.messages.claims_zh import CLAIMS
+from assay.messages.terms_zh import ASSUMPTIONS, TERMS
 from assay.report import numbers
 from assay.report.board import best_first, row
-from assay.report.claims_zh import ASSUMPTIONS_ZH, DECLARED_ZH, UNDETECTABLE_ZH, population_zh, said_zh
 
 _MEANINGS = {
     "P01": "holdout", "P07": "holdout", "P06/3": "paired", "P06/4": "paired", "P06/1": "auc",
@@ -38,10 +39,9 @@ def shown_of(found: Study) -> dict[str, Any]:
         "card": card_of(model.learner),
         "claims": claims_of(certificate),
         "not_claimed": [[_name(gap.template), gap.reason] for gap in certificate.not_applicable],
-        "population": [population(certificate), population_zh(certificate)],
-        "declared": [DECLARED, DECLARED_ZH] if has_declared_split(certificate) else [],
+        "population": population(certificate),
+        "declared": DECLARED if has_declared_split(certificate) else "",
         "undetectable": list(UNDETECTABLE),
-        "undetectable_zh": list(UNDETECTABLE_ZH),
         "delta": certificate.delta_total,
         "figures": numbers.all_of(found),
         "columns": numbers.columns_of(model, found.table),
@@ -73,14 +73,21 @@ def claims_of(certificate: Certificate) -> list[dict[str, Any]]:
             "name": claim.kind,
             "fact": claim.is_fact,
             "says": claim.statement,
-            "says_zh": said_zh(claim),
+            "says_zh": in_chinese(claim),
             "means": meaning(claim),
             "delta": claim.delta,
             "best": claim is best,
-            "assumes": [[code, _assumption(claim, code), ASSUMPTIONS_ZH.get(code, "")] for code in claim.assumptions],
+            "assumes": [[code, _assumption(claim, code), ASSUMPTIONS.get(code, "")] for code in claim.assumptions],
         }
         for claim in certificate.claims
     ]
+
+
+def in_chinese(claim: Claim) -> str:
+    """Return the sentence of a claim in Chinese; "" for one from outside Assay."""
+    meaning_of = definition(claim.template)
+    texts = None if meaning_of is None else CLAIMS.get(meaning_of.name)
+    return "" if texts is None else claim.said(texts, TERMS)
 
 
 def _assumption(claim: Claim, code: str) -> str:

@@ -3,7 +3,7 @@
 from assay.borrowed import borrowed
 from assay.semi_supervised._em import GaussianEM, MultinomialEM
 from assay.semi_supervised._entropy_logistic import EntropyLogisticRegression, Terms
-from assay.semi_supervised._graph import LabelPropagation, LabelSpreading, neighbour_graph
+from assay.semi_supervised._graph import LabelPropagation, LabelSpreading, graph_kernel, neighbour_graph
 from assay.semi_supervised._labels import UNLABELLED, labelled, labelled_rows
 from assay.semi_supervised._masked import MaskedFeatures
 from assay.semi_supervised._self_training import SelfTrainingClassifier
@@ -20,6 +20,7 @@ __all__ = [
     "SelfTrainingClassifier",
     "Terms",
     "VouchedClassifier",
+    "graph_kernel",
     "labelled",
     "labelled_rows",
     "neighbour_graph",

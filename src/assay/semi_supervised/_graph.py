@@ -29,7 +29,8 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
-from assay.guarantees.evidence import Evidence, Votes
+from assay.guarantees.evidence import Evidence, Tally, Votes
+from assay.messages import Message
 from assay.neighbors import NearestNeighbors
 from assay.params import Count, Function, NameOr, Number, check, refuse
 from assay.scan import Rows
@@ -61,6 +62,20 @@ def neighbour_graph(X: Any, n_neighbors: int, n_jobs: int | None = None) -> csr_
     """
     near = csr_array(NearestNeighbors(n_neighbors=n_neighbors, n_jobs=n_jobs).fit(X).kneighbors_graph())
     return near.maximum(near.T).tocsr()
+
+
+def graph_kernel(X: Any, n_neighbors: int = 7, ridge: float = 1e-3, n_jobs: int | None = None) -> np.ndarray:
+    """Return the Gram matrix (L + ridge I)^-1 of the rows, L the Laplacian of their `neighbour_graph`.
+
+    The squared norm of its space is 1/2 sum_ij w_ij (f_i - f_j)^2 + ridge |f|^2: functions that change between
+    neighbours are penalised. With `assay.kernel_model.Kernelized(learner, kernel="precomputed")` a linear learner
+    decides by the graph; it knows the rows that the graph was made of, and no others (Smola and Kondor 2003).
+
+    >>> graph_kernel([[0.0], [1.0]], 1, ridge=1.0).round(4).tolist()
+    [[0.6667, 0.3333], [0.3333, 0.6667]]
+    """
+    graph = neighbour_graph(X, n_neighbors, n_jobs).toarray()
+    return np.linalg.inv(np.diag(graph.sum(axis=1) + ridge) - graph)
 
 
 class GraphLearner(ClassifierMixin, SemiSupervised):
@@ -281,17 +296,18 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the decisions."""
         yield Votes(_decided, (self,))
+        yield Tally(_tally, (self,))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how far the distributions are from the fixed point."""
         if rows.n_rows != int(np.sum(self.labels_ >= 0)):
-            yield NotApplicable("D60/1", "These are not the labelled rows of the fit.")
+            yield NotApplicable("D60/1", Message("why.other-labelled"))
             return
         W = self._graph()
         degree, F, Y = np.asarray(W.sum(axis=1)).ravel(), self.spread_, self._one_hot()
         far = degree < 1e-280
         if np.any(far & (degree > 0)) or (self.kernel == "rbf" and self._at_the_edge(self.fit_X_[far]).any()):
-            yield NotApplicable("D60/1", "A row is so far from all others that its weights have lost their digits.")
+            yield NotApplicable("D60/1", Message("why.far-row"))
             return
         alone, total = degree == 0, np.where(degree > 0, degree, 1.0)[:, None]
         if self._alpha:
@@ -321,6 +337,18 @@ def gaussian(A: Any, B: Any, gamma: float) -> np.ndarray:
     W = np.exp(np.multiply(square, -gamma, out=square), out=square)
     W[W < _LEAST_WEIGHT] = 0.0
     return W
+
+
+def _tally(block: Block, model: GraphLearner) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of the neighbours' distributions or, with weights, their mean; nothing is known of a row all of
+    whose weights have lost their digits."""
+    values = model._sums(block.X)
+    if model.kernel == "knn":
+        return values, np.full(len(values), 1e-13 * model.n_neighbors * len(model.classes_))
+    total = values.sum(axis=1)
+    loss = 1e-13 * (len(model.labels_) + _LOST * (model.n_features_in_ + 8))
+    lost = (total < 2e-280) & ((total > 0) | model._at_the_edge(block.X))
+    return values / np.where(total > 0, total, 1.0)[:, None], np.where(lost, 2.0, loss)
 
 
 def _decided(block: Block, model: GraphLearner) -> np.ndarray:
@@ -379,8 +407,6 @@ class LabelPropagation(GraphLearner):
 
     card = Card(
         name="Label propagation",
-        zh="标记传播",
-        mission=("CON-40",),
         task="classify",
         model=Graphs(),
         strategy="sum over edges of |F_i - F_j|^2, labels held",
@@ -423,8 +449,6 @@ class LabelSpreading(GraphLearner):
 
     card = Card(
         name="Label spreading",
-        zh="标记扩散",
-        mission=("CON-40",),
         task="classify",
         model=Graphs(),
         strategy="alpha sum over edges of |F_i/sqrt(d_i) - F_j/sqrt(d_j)|^2 + (1 - alpha) sum of |F_i - Y_i|^2",

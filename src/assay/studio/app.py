@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from assay.datasets import TARGETS
+from assay.messages import Message, of_error
 from assay.report.env import asset
 from assay.studio.jobs import Refused
 from assay.studio.pages import model, more, page, run, table
@@ -40,7 +41,7 @@ ROUTES = [
     Route("/language", more.choose_language, methods=["POST"]),
     Route("/login", more.login),
 ]
-_SENTENCES = {"Not Found": "There is no such page.", "Method Not Allowed": "The page takes no such request."}
+_SENTENCES = {"Not Found": Message("no-page"), "Method Not Allowed": Message("no-request")}
 _TYPES = {"style.css": "text/css; charset=utf-8", "studio.js": "text/javascript; charset=utf-8"}
 
 
@@ -83,21 +84,21 @@ def known(source: str) -> tuple[str, dict[str, str]]:
 async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _TYPES:
-        raise HTTPException(404, "There is no such file.")
+        raise HTTPException(404, Message("no-file"))
     text = asset(name) if name == "style.css" else (files("assay.studio") / "static" / name).read_text(encoding="utf-8")
     return Response(text, media_type=_TYPES[name], headers={"cache-control": "no-cache"})
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    sentence = _SENTENCES.get(error.detail, str(error.detail))
+    sentence = _SENTENCES.get(error.detail, error.detail)
     return page(request, "refused.html", error.status_code, sentence=sentence)
 
 
 async def _busy(request: Request, error: Exception) -> Response:
-    return page(request, "refused.html", 503, sentence=str(error))
+    return page(request, "refused.html", 503, sentence=of_error(error))
 
 
 async def _broken(request: Request, error: Exception) -> Response:
     """Answer without the error's own words, which may hold paths; the terminal has them."""
-    return page(request, "refused.html", 500, sentence=f"This should not have happened ({type(error).__name__}).")
+    return page(request, "refused.html", 500, sentence=Message("broken", error=type(error).__name__))

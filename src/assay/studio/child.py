@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any, TextIO
 
 from assay.fork_server import LEARNERS, started_early
+from assay.messages import Message, of_error, plain
 
 Tell = Callable[[dict[str, Any]], None]
 STOP = threading.Event()
@@ -45,7 +46,7 @@ def _serve(requests: "queue.Queue[dict[str, Any]]", out: TextIO) -> None:
         STOP.clear()
 
         def say(record: dict[str, Any]) -> None:
-            out.write(json.dumps(record, allow_nan=False, default=_plain) + "\n")
+            out.write(json.dumps(plain(record), allow_nan=False, default=str) + "\n")
 
         try:
             say({"result": _task(request["task"])(say, **request["arguments"])})
@@ -102,17 +103,12 @@ def _task(name: str) -> Callable[..., Any]:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, MemoryError):
-        return "There is not enough memory for this table; take fewer rows or columns."
+        return Message("memory.table")
     if isinstance(error, (ValueError, OSError, ImportError)):
-        return " ".join(str(error).split())[:1000]
+        said = of_error(error)
+        return said if isinstance(said, Message) else " ".join(said.split())[:1000]
     traceback.print_exception(error)
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
 
 
 if __name__ == "__main__":

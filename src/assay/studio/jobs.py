@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
+from assay.messages import Message, changed, from_plain, of_error
+
 _LINE = 64 * 2**20  # the longest line that a child may write
 _GRACE = 30.0  # seconds that a study has to end after it was asked to
 _WAITING, _KEPT = 20, 40  # questions of one desk without an answer, and with one
@@ -50,7 +52,7 @@ class Child:
             async for record in self.records(task, seconds, **arguments):
                 if "result" in record:
                     return record["result"]
-        raise Refused("The process that does the work ended without an answer.")
+        raise Refused(Message("child.silent"))
 
     async def records(self, task: str, seconds: float, **arguments: Any) -> AsyncIterator[dict[str, Any]]:
         """Yield what the child tells until its result, which is the last; after `seconds` it is ended."""
@@ -65,7 +67,7 @@ class Child:
                 while line := await process.stdout.readline():
                     record = json.loads(line)
                     if "refused" in record:
-                        raise Refused(self._without_folder(record["refused"]))
+                        raise Refused(changed(from_plain(record["refused"]), self._without_folder))
                     yield record
                     if "result" in record:
                         return
@@ -74,13 +76,13 @@ class Child:
             raise
         except TimeoutError:
             await self.end()
-            raise Refused(f"It took longer than {seconds:g} seconds and was ended.") from None
+            raise Refused(Message("child.slow", seconds=seconds)) from None
         except (ConnectionError, ValueError):
             await self.end()
-        raise Refused("The process that does the work ended: there was not enough memory, or it was stopped.")
+        raise Refused(Message("child.ended"))
 
     def _without_folder(self, text: str) -> str:
-        """Return a sentence that does not tell where the studio keeps its files."""
+        """Return a text that does not tell where the studio keeps its files."""
         return text.replace(self._folder, "") if self._folder else text
 
     async def _running(self) -> asyncio.subprocess.Process:
@@ -122,7 +124,7 @@ class Question:
         try:
             self.result = await answer
         except Refused as error:
-            self.refusal = str(error)
+            self.refusal = of_error(error)
 
     @property
     def waiting(self) -> bool:
@@ -152,7 +154,7 @@ class Desk:
         found = self._kept.pop(key, None)
         if found is None or found.refusal:
             if sum(one.waiting for one in self._kept.values()) >= _WAITING:
-                raise Refused("Too much is asked for at once; wait a little.")
+                raise Refused(Message("desk.busy"))
             found = Question(self.child.ask(task, seconds, **arguments))
         self._kept[key] = found
         done = [name for name, one in self._kept.items() if not one.waiting]
@@ -193,7 +195,7 @@ class Job:
                     self.events.append(record["event"])
                 await self._tell()
         except Refused as error:
-            self.refusal, self.status = str(error), "stopped" if self.stopping else "failed"
+            self.refusal, self.status = of_error(error), "stopped" if self.stopping else "failed"
         finally:
             await self.child.end()
             await self._tell()

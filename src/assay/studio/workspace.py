@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from assay.messages import Message, changed, of_error
 from assay.studio.jobs import Child, Desk, Job, Question, Refused, memory_limit
 
 LOOK_SECONDS, ASK_SECONDS, VERIFY_SECONDS = 120.0, 60.0, 600.0
@@ -123,15 +124,17 @@ class Workspace:
             return seen
         except Refused as error:
             own = Path(entry.source.get("file", ""))
-            text = str(error).replace(str(own), entry.name).replace(own.name, entry.name) if own.name else str(error)
-            raise Refused(text) from None
+            said = of_error(error)
+            if own.name:
+                said = changed(said, lambda text: text.replace(str(own), entry.name).replace(own.name, entry.name))
+            raise Refused(said) from None
         finally:
             await child.end()
 
     def start(self, entry: TableEntry, asked: dict[str, Any], seconds: float) -> Run:
         """Begin a study; too many at once are refused."""
         if sum(run.job.status == "running" for run in self.runs.values()) >= MOST_STUDIES:
-            raise Refused(f"{MOST_STUDIES} studies are running: stop one of them, or wait for its end.")
+            raise Refused(Message("studies.busy", count=MOST_STUDIES))
         key = secrets.token_hex(8)
         folder = self.folder / key
         folder.mkdir()

@@ -31,13 +31,14 @@ from assay.params import Choice, Constraint, Positive, refuse
 from assay.svm._base import SHARE, KernelFunctions, filled, offset, one_group, support_rows
 from assay.svm._decomposition import GiveUp, Problem, Solution
 from assay.svm._geometry import problem_size
+from assay.svm._objective import HingeObjective
 from assay.svm._pairwise_classifier import PairMachine, SupportVectorClassifier, Watch
 
 _LEAST_MARGIN = 1e-4  # of the largest |phi(x)|: a hard margin below this is taken for none
 
 
 @dataclass(eq=False, repr=False)
-class SVC(SupportVectorClassifier):
+class SVC(HingeObjective, SupportVectorClassifier):
     """Support vector classifier: the hinge loss with a kernel.
 
     Rows may be a SciPy matrix. Kernel values are computed from a dense copy of it, which may take half of the free
@@ -107,8 +108,6 @@ class SVC(SupportVectorClassifier):
     }
     card = Card(
         name="Support vector classifier",
-        zh="支持向量机",
-        mission=tuple(f"KER-{k:02d}" for k in (8, 11, 13, 14, 15, 16, 22, 24, 28, 29, 30, 32, 51, 62, 73, 76)),
         task="classify",
         model=KernelFunctions(),
         strategy="hinge loss + L2",
@@ -125,6 +124,7 @@ class SVC(SupportVectorClassifier):
         ),
         most_rows=30_000,
         search={"C": log(0.03, 1e3), "gamma": log(1e-4, 3)},
+        first=5,
     )
 
     _: KW_ONLY
@@ -250,8 +250,6 @@ class NuSVC(SupportVectorClassifier):
     constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="Nu support vector classifier",
-        zh="ν-支持向量机",
-        mission=(),
         task="classify",
         model=KernelFunctions(),
         strategy="hinge loss with a free margin + L2",

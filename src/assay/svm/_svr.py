@@ -40,6 +40,7 @@ from assay.svm._base import (
     support_rows,
 )
 from assay.svm._decomposition import GiveUp, Problem, Solution, solve
+from assay.svm._objective import OneClassObjective, TubeObjective
 
 _LONGEST = 1e4
 _FITTED = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_", "n_features_in_")
@@ -121,7 +122,7 @@ class _OneFunction(PairStepMachine):
         return (self._expansion(X, self.pair_coef_) + self.intercept_).ravel()
 
 
-class _Regressor(RegressorMixin, _OneFunction):
+class _Regressor(TubeObjective, RegressorMixin, _OneFunction):
     family = "kernel.regressor"
     constraints: ClassVar[dict[str, Constraint]] = {"C": Positive(why="it weighs the losses")}
 
@@ -184,8 +185,6 @@ class SVR(_Regressor):
     }
     card = Card(
         name="Support vector regression",
-        zh="支持向量回归",
-        mission=tuple(f"KER-{k}" for k in range(80, 89)),
         task="regress",
         model=KernelFunctions(),
         strategy="epsilon-insensitive loss + L2",
@@ -193,6 +192,7 @@ class SVR(_Regressor):
         guarantee=("svr.gap", "solution.enclosure"),
         most_rows=30_000,
         search={"C": log(0.03, 1e3), "gamma": log(1e-4, 3), "epsilon": log(1e-3, 1)},
+        first=4,
     )
 
     _: KW_ONLY
@@ -257,8 +257,6 @@ class NuSVR(_Regressor):
     constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="Nu support vector regression",
-        zh="ν-支持向量回归",
-        mission=(),
         task="regress",
         model=KernelFunctions(),
         strategy="epsilon-insensitive loss with a free tube + L2",
@@ -301,7 +299,7 @@ class NuSVR(_Regressor):
 
 
 @dataclass(eq=False, repr=False)
-class OneClassSVM(OutlierMixin, _OneFunction):
+class OneClassSVM(OneClassObjective, OutlierMixin, _OneFunction):
     """Novelty detection: the smallest half-space of feature space that holds most rows.
 
     Parameters
@@ -329,8 +327,6 @@ class OneClassSVM(OutlierMixin, _OneFunction):
     constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="One-class support vector machine",
-        zh="单类支持向量机",
-        mission=(),
         task="density",
         model=KernelFunctions(),
         strategy="hinge loss of rho - f + L2 - rho",

@@ -32,13 +32,18 @@ class Connection(H11Protocol):
         self._unread: asyncio.TimerHandle | None = None
         self._deadline = 0.0
 
+    def limits(self) -> tuple[int, int]:
+        """Return how many connections there may be, in all and from one address."""
+        return MOST, MOST_OF_ONE
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.network = network_of(self.client)
         others = [one for one in self.connections if one is not self and isinstance(one, Connection)]
         near = [one for one in others if one.network == self.network]
-        if len(others) >= MOST or len(near) >= MOST_OF_ONE:
-            idle = [one for one in (near if len(near) >= MOST_OF_ONE else others) if one._awaited is h11.IDLE]
+        most, most_of_one = self.limits()
+        if len(others) >= most or len(near) >= most_of_one:
+            idle = [one for one in (near if len(near) >= most_of_one else others) if one._awaited is h11.IDLE]
             min(idle, key=lambda one: one._deadline, default=self)._drop()
         self._await(HEAD_SECONDS)
 

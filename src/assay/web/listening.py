@@ -31,13 +31,13 @@ def listener(who: str, host: str, port: int) -> socket.socket:
     return found
 
 
-def server(app: Any) -> uvicorn.Server:
+def server(app: Any, connection: type[Connection] = Connection) -> uvicorn.Server:
     """Return a server of an application that tells nobody what it is."""
     log()
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            http=Connection,
+            http=connection,
             ws="none",
             backlog=BACKLOG,
             log_config=None,

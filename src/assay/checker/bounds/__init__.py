@@ -1,153 +1,173 @@
 """Bounds that several families share: statements about new data, from hold-out rows and from training rows."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from assay.checker.bounds import by_class, error_rate, groups, holdout, margins, norm, pac_bayes
-from assay.claims.definitions import (
-    HOLDOUT,
-    PRIOR,
-    UNIFORM,
-    Definition,
-    Phrase,
-    choice_in_words,
-    mean_loss,
-    outward,
-    percent,
-    up,
+from assay.claims.definitions import HOLDOUT, PRIOR, UNIFORM, Definition
+from assay.claims.sentences import COMPARED, Params, Part, Sentence, compared, mean_loss, part
+from assay.claims.sentences import error_rate as rate
+
+_AREA = Sentence(
+    COMPARED
+    | {
+        "": "The area under the ROC curve on new data of the two classes is at least {value:out4} ({positives} and "
+        "{negatives} hold-out rows of the two classes{choice})."
+    },
+    compared,
 )
-from assay.claims.definitions import error_rate as rate
 
 
-def _area(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    rows = f"{params['positives']} and {params['negatives']} hold-out rows of the two classes{choice_in_words(params)}"
-    least = outward(value, direction, 4)
-    return f"The area under the ROC curve on new data of the two classes is at least {least} ({rows})."
-
-
-def _thresholds(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        "For every threshold of the score at once, the shares of either class above it differ between the hold-out "
-        f"rows and new data by at most {up(value, 4)}{choice_in_words(params)}."
-    )
+_THRESHOLDS = Sentence(
+    COMPARED
+    | {
+        "": "For every threshold of the score at once, the shares of either class above it differ between the hold-out "
+        "rows and new data by at most {value:up4}{choice}."
+    },
+    compared,
+)
 
 
 _GIVEN = (
     ", whose predictions are taken as given: if they were made with the hold-out labels in sight, this says nothing"
 )
-_COMMONEST = "always answering with the commonest class of the training rows"
+_COMMONEST = "always predicting the most frequent class of the training rows"
 
 
-def _paired(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    alone, other = params["alone"], params["other_alone"]
-    rows = f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for the other{_GIVEN}"
-    if direction == "upper":
-        return f"The error rate on new data exceeds that of the other model by at most {percent(value)} ({rows})."
-    return f"The error rate on new data is at least {percent(value, direction)} below that of the other model ({rows})."
+_PAIRED = Sentence(
+    {
+        "upper": "The error rate on new data exceeds that of the other model by at most {value:percent} (of {rows} "
+        "hold-out rows {alone} were wrong for it alone, {other_alone} for the other" + _GIVEN + ").",
+        "lower": "The error rate on new data is at least {value:percent} below that of the other model (of {rows} "
+        "hold-out rows {alone} were wrong for it alone, {other_alone} for the other" + _GIVEN + ").",
+    }
+)
 
 
-def _baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    alone, other = params["alone"], params["other_alone"]
-    rows = f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for that answer alone"
-    if direction == "upper":
-        return f"The error rate on new data exceeds that of {_COMMONEST} by at most {percent(value)} ({rows})."
-    return f"The error rate on new data is at least {percent(value, direction)} below that of {_COMMONEST} ({rows})."
+_BASELINE = Sentence(
+    {
+        "upper": f"The error rate on new data exceeds that of {_COMMONEST} by at most {{value:percent}} (of {{rows}} "
+        "hold-out rows {alone} were wrong for it alone, {other_alone} for that prediction alone).",
+        "lower": f"The error rate on new data is at least {{value:percent}} below that of {_COMMONEST} (of {{rows}} "
+        "hold-out rows {alone} were wrong for it alone, {other_alone} for that prediction alone).",
+    }
+)
 
 
-def _better(other: str, note: str = "") -> Phrase:
-    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-        alone, of_other = params["alone"], params["other_alone"]
-        return (
-            f"On new data it errs less often than {other}: of the rows on which one of the two alone errs, at most "
-            f"{percent(value)} are its own errors ({alone} of {alone + of_other} such hold-out rows{note})."
-        )
-
-    return sentence
-
-
-def _median(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    errors = f"The mean absolute error on new data, errors clipped at {params['clip']:g},"
-    answer = f"always answering with the median of the training rows, {params['constant']:.6g}"
-    rows = f"({params['rows']} hold-out rows, paired)"
-    if direction == "upper":
-        return f"{errors} exceeds that of {answer}, by at most {up(value, 6)} {rows}."
-    return f"{errors} is at least {outward(value, direction, 6)} below that of {answer} {rows}."
-
-
-def _groups(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    what, bound = "share of errors among the rows", percent(value)
-    if "loss" in params:
-        what = f"mean absolute error, errors clipped at {params['clip']:g}, of the rows"
-        bound = up(value, 6)
-    return (
-        f"The mean over new groups of the {what} of a group is at most {bound} ({params['groups']} hold-out groups, "
-        f"those of the column {params['group']!r}, of {params['rows']} rows; each group one draw)."
+def _better(other: str, note: str = "") -> Sentence:
+    return Sentence(
+        {
+            "": f"On new data it errs less often than {other}: of the rows on which one of the two alone errs, at most "
+            f"{{value:percent}} are its own errors ({{alone}} of {{both}} such hold-out rows{note})."
+        },
+        lambda value, direction, params: {"both": params["alone"] + params["other_alone"]},
     )
 
 
-def _against_groups(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    bound = percent(value, direction) if "label" in params else outward(value, direction, 6)
-    what, answer = "share of errors", "the commonest class of the training rows"
-    if "constant" in params:
-        what = f"mean absolute error, errors clipped at {params['clip']:g},"
-        answer = f"the median of the training rows, {params['constant']:.6g}"
-    which = f"those of the column {params['group']!r}, of {params['rows']} rows"
-    rows = f"({params['groups']} hold-out groups, {which}; each group one draw)"
-    mean, other = f"The mean over new groups of the {what}", f"that of always answering with {answer}"
-    if direction == "upper":
-        return f"{mean} exceeds {other} by at most {bound} {rows}."
-    return f"{mean} is at least {bound} below {other} {rows}."
+_MEDIAN = Sentence(
+    {
+        "upper": "The mean absolute error on new data, errors clipped at {clip:g}, exceeds that of always predicting "
+        "the median of the training rows, {constant:.6g}, by at most {value:up6} ({rows} hold-out rows, paired).",
+        "lower": "The mean absolute error on new data, errors clipped at {clip:g}, is at least {value:out6} below that "
+        "of always predicting the median of the training rows, {constant:.6g} ({rows} hold-out rows, paired).",
+    }
+)
 
 
-def _f1(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    which = (
-        f"of the class of number {params['label']}"
-        if "label" in params
-        else "with every class that the model knows counted alike"
-    )
-    return f"F1 on new data, {which}, is at least {outward(value, direction, 4)} ({params['rows']} hold-out rows)."
+_GROUPS = Sentence(
+    {
+        "": "The mean over new groups of the share of errors among the rows of a group is at most {value:percent} "
+        "({groups} hold-out groups, those of the column {group!r}, of {rows} rows; each group one draw).",
+        "loss": "The mean over new groups of the mean absolute error, errors clipped at {clip:g}, of the rows of a "
+        "group is at most {value:up6} ({groups} hold-out groups, those of the column {group!r}, of {rows} rows; each "
+        "group one draw).",
+    },
+    lambda value, direction, params: {"text": "loss" if "loss" in params else ""},
+)
 
 
-def _balanced(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    which = "every class that the model knows counted alike"
-    if params["others"]:
-        which += f", and all others ({params['others']} of these rows) as one more of errors alone,"
-    return f"The error rate on new data with {which} is at most {percent(value)} ({params['rows']} hold-out rows)."
+def _against(value: float, direction: str, params: Params) -> Params:
+    numeric = "constant" in params
+    return {
+        "what": Part("loss" if numeric else "errors"),
+        "prediction": Part("median" if numeric else "mode"),
+        "bound": Part("share" if "label" in params else "number"),
+    }
 
 
-def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"Prediction sets of size {up(value, 6)} (the interval prediction -+ size; the classes whose score is at most "
-        f"that far below the largest) hold the target of at least {percent(params['coverage'], 'lower')} of new data"
-        f"{choice_in_words(params)}."
-    )
+_AGAINST_GROUPS = Sentence(
+    {
+        "upper": "The mean over new groups of the {what} exceeds that of always predicting {prediction} by at most "
+        "{bound} ({groups} hold-out groups, those of the column {group!r}, of {rows} rows; each group one draw).",
+        "lower": "The mean over new groups of the {what} is at least {bound} below that of always predicting "
+        "{prediction} ({groups} hold-out groups, those of the column {group!r}, of {rows} rows; each group one draw).",
+        "errors": "share of errors",
+        "loss": "mean absolute error, errors clipped at {clip:g},",
+        "mode": "the most frequent class of the training rows",
+        "median": "the median of the training rows, {constant:.6g}",
+        "share": "{value:percent}",
+        "number": "{value:out6}",
+    },
+    _against,
+)
+
+
+_F1 = Sentence(
+    {
+        "": "F1 on new data, {which}, is at least {value:out4} ({rows} hold-out rows).",
+        "one": "of the class of number {label}",
+        "all": "with every class that the model knows counted alike",
+    },
+    lambda value, direction, params: {"which": Part("one" if "label" in params else "all")},
+)
+
+
+_BALANCED = Sentence(
+    {
+        "": "The error rate on new data with every class that the model knows counted alike{more} is at most "
+        "{value:percent} ({rows} hold-out rows).",
+        "others": ", and all others ({others} of these rows) as one more of errors alone,",
+    },
+    lambda value, direction, params: {"more": part(params["others"], "others")},
+)
+
+
+_COVERAGE = Sentence(
+    COMPARED
+    | {
+        "": "Prediction sets of size {value:up6} (the interval prediction -+ size; the classes whose score is at most "
+        "that far below the largest) hold the target of at least {coverage:percent-down} of new data{choice}."
+    },
+    compared,
+)
 
 
 _RANGE = (*HOLDOUT, "A-RANGE")
 _BOTH = ("upper", "lower")
+_BINOMIAL = Sentence(
+    {
+        "upper": "The error rate on new data is at most {value:percent} ({errors} errors in {rows} hold-out rows).",
+        "lower": "The error rate on new data is at least {value:percent} ({errors} errors in {rows} hold-out rows).",
+    }
+)
 _MARGINS = rate("margins of {rows} training rows, length of the weights")
 
 
-def _rate(name: str, rule: type, how: str, assumptions: tuple[str, ...], directions: tuple = ("upper",)) -> Definition:
-    return Definition(name, rule, rate(how), assumptions, directions, "error rate")
+def _rate(name: str, rule: type, how: str, assumptions: tuple[str, ...]) -> Definition:
+    return Definition(name, rule, rate(how), assumptions, quantity="error rate")
 
 
-def _loss(name: str, rule: type, how: str, assumptions: tuple[str, ...], directions: tuple = ("upper",)) -> Definition:
-    return Definition(name, rule, mean_loss(how), assumptions, directions, "mean loss")
+def _loss(name: str, rule: type, how: str, assumptions: tuple[str, ...]) -> Definition:
+    return Definition(name, rule, mean_loss(how), assumptions, quantity="mean loss")
 
 
 CLAIMS = {
-    "P01/1": _rate(
-        "holdout.binomial", error_rate.HoldoutBinomial, "{errors} errors in {rows} hold-out rows", HOLDOUT, _BOTH
-    ),
+    "P01/1": Definition("holdout.binomial", error_rate.HoldoutBinomial, _BINOMIAL, HOLDOUT, _BOTH, "error rate"),
     "P03/1": _loss("holdout.kl", holdout.KullbackLeibler, "Chernoff, hold-out rows", _RANGE),
     "P04/1": _loss(
         "holdout.empirical-bernstein", error_rate.EmpiricalBernstein, "empirical Bernstein, hold-out rows", _RANGE
     ),
     "P05/1": _loss("holdout.betting", holdout.Betting, "betting, hold-out rows", (*_RANGE, "A-RNG")),
-    "P06/1": Definition("holdout.auc", holdout.AreaUnderCurve, _area, HOLDOUT, ("lower",)),
-    "P06/2": Definition("holdout.thresholds", holdout.Thresholds, _thresholds, HOLDOUT),
-    "P06/3": Definition("holdout.paired", holdout.Paired, _paired, (*HOLDOUT, "A-RNG"), _BOTH),
+    "P06/1": Definition("holdout.auc", holdout.AreaUnderCurve, _AREA, HOLDOUT, ("lower",)),
+    "P06/2": Definition("holdout.thresholds", holdout.Thresholds, _THRESHOLDS, HOLDOUT),
+    "P06/3": Definition("holdout.paired", holdout.Paired, _PAIRED, (*HOLDOUT, "A-RNG"), _BOTH),
     "P06/4": Definition("holdout.paired-better", holdout.SignTest, _better("the other model", _GIVEN), HOLDOUT),
     "P07/1": _rate(
         "holdout.select",
@@ -170,25 +190,25 @@ CLAIMS = {
         "regression.rademacher", norm.NormRisk, "training rows, length of the weights", (*UNIFORM, "A-RANGE")
     ),
     "P65/1": Definition(
-        "holdout.median", holdout.MedianBaseline, _median, (*_RANGE, "A-RNG"), _BOTH, "loss against the median"
+        "holdout.median", holdout.MedianBaseline, _MEDIAN, (*_RANGE, "A-RNG"), _BOTH, "loss against the median"
     ),
     "P66/1": Definition(
         "holdout.groups",
         groups.GroupMean,
-        _groups,
+        _GROUPS,
         ("A-GROUPS(holdout)", *HOLDOUT[1:], "A-RANGE", "A-RNG"),
         quantity="mean loss of groups",
     ),
     "P66/2": Definition(
         "holdout.groups-baseline",
         groups.GroupBaseline,
-        _against_groups,
+        _AGAINST_GROUPS,
         ("A-GROUPS(holdout)", *HOLDOUT[1:], "A-RANGE", "A-RNG"),
         _BOTH,
     ),
-    "P63/1": Definition("holdout.f1", by_class.F1, _f1, HOLDOUT, ("lower",), "F1"),
-    "P64/1": Definition("holdout.balanced", by_class.Balanced, _balanced, HOLDOUT, quantity="balanced error rate"),
-    "P61/1": Definition("holdout.baseline", holdout.Baseline, _baseline, (*HOLDOUT, "A-RNG"), _BOTH),
+    "P63/1": Definition("holdout.f1", by_class.F1, _F1, HOLDOUT, ("lower",), "F1"),
+    "P64/1": Definition("holdout.balanced", by_class.Balanced, _BALANCED, HOLDOUT, quantity="balanced error rate"),
+    "P61/1": Definition("holdout.baseline", holdout.Baseline, _BASELINE, (*HOLDOUT, "A-RNG"), _BOTH),
     "P61/2": Definition("holdout.better", holdout.BaselineSignTest, _better(_COMMONEST), HOLDOUT),
-    "P25/1": Definition("conformal.coverage", holdout.Coverage, _coverage, HOLDOUT),
+    "P25/1": Definition("conformal.coverage", holdout.Coverage, _COVERAGE, HOLDOUT),
 }

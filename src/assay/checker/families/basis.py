@@ -7,7 +7,6 @@ features are the columns of x and the H units. One output for two classes (posit
 (the largest wins).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,8 @@ from assay.checker.numerics import UNDERFLOW, U, above, gamma, is_psd_after
 from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence, part
 
 _ROUNDING_ERROR = 16 * U  # relative error of an elementary function and a few operations after it
 _MOST_FEATURES = 2_000  # whose products a rule holds and factorises
@@ -202,15 +202,17 @@ class LeastSquares(Rule):
         return above(float(np.sum(slope * slope)) / (2 * self.curvature), slope.size + 8)
 
 
-def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    penalty = f", penalty {params['alpha']:g}" if params["alpha"] else ""
-    return (
-        f"No other output weights of the same hidden units fit the {params['rows']} training rows better (half the "
-        f"mean squared error{penalty}) by more than {up(value)}."
-    )
+_SENTENCE = Sentence(
+    {
+        "": "No other output weights of the same hidden units fit the {rows} training rows better (half the mean "
+        "squared error{penalty}) by more than {value:up}.",
+        "penalty": ", penalty {alpha:g}",
+    },
+    lambda value, direction, params: {"penalty": part(params["alpha"], "penalty")},
+)
 
 
-CLAIMS = {"D34/2": Definition("features.least-squares", LeastSquares, _sentence)}
+CLAIMS = {"D34/2": Definition("features.least-squares", LeastSquares, _SENTENCE)}
 _OUT = {"coef_": NUMBERS, "intercept_": NUMBERS}
 _RADIAL, _UNITS = {"centers_": NUMBERS, "betas_": NUMBERS, **_OUT}, {"units_": NUMBERS, **_OUT}
 FAMILY = Family(

@@ -2,7 +2,6 @@
 (P26)."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,8 @@ from assay.checker.record import Refused, Rejected
 from assay.checker.rule import View
 from assay.checker.rules.centroids import RISK, Centroids, ClusterRule
 from assay.checker.rules.scatter_bounds import Scatter, eigenvalues
-from assay.claims.definitions import WEIGHED, Definition, outward, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import WEIGHED, Part, Sentence
 
 _KEPT = 2**25  # entries of X that are sorted in one pass over the rows
 _MOST_STEPS = 2**31  # of the programme over buckets
@@ -258,32 +258,34 @@ def _next_layer(before: np.ndarray, S0: np.ndarray, S1: np.ndarray, S2: np.ndarr
     return best
 
 
-def _fixed_point(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The squared distances of the {params['rows']} training rows to the nearest of {params['clusters']} centres "
-        f"sum to at most {up(value, 10)}{WEIGHED}, and no centre is farther than {up(params['shift'], 2)} from the "
-        "mean of its rows."
-    )
+_FIXED_POINT = Sentence.plain(
+    "The squared distances of the {rows} training rows to the nearest of {clusters} centres sum to at most "
+    "{value:up10}" + WEIGHED + ", and no centre is farther than {shift:up2} from the mean of its rows."
+)
 
 
-def _floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    how = {"spectral": "eigenvalues of the scatter", "axes": "the best clusters of each column alone"}[params["form"]]
-    least = outward(value, direction, 6)
-    rows = f"squared distances to the training rows that sum to less than {least}{WEIGHED}"
-    return f"No {params['clusters']} centres have {rows} ({how})."
+_FLOOR = Sentence(
+    {
+        "": "No {clusters} centres have squared distances to the training rows that sum to less than {value:out6}"
+        + WEIGHED
+        + " ({how}).",
+        "spectral": "eigenvalues of the scatter",
+        "axes": "the best clusters of each column alone",
+    },
+    lambda value, direction, params: {"how": Part(params["form"])},
+)
 
 
-def _optimum(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The centres are the best {params['clusters']} on the line: their sum of squared distances to the training "
-        f"rows is at most {up(value)} above the least{WEIGHED}."
-    )
+_OPTIMUM = Sentence.plain(
+    "The centres are the best {clusters} on the line: their sum of squared distances to the training rows is at most "
+    "{value:up} above the least" + WEIGHED + "."
+)
 
 
 CLAIMS = {
-    "D20/1": Definition("kmeans.fixed-point", FixedPoint, _fixed_point),
-    "D21/1": Definition("kmeans.lower-bound", LowerBound, _floor, (), ("lower",)),
-    "D22/1": Definition("kmeans-1d.optimal", LineOptimum, _optimum),
+    "D20/1": Definition("kmeans.fixed-point", FixedPoint, _FIXED_POINT),
+    "D21/1": Definition("kmeans.lower-bound", LowerBound, _FLOOR, (), ("lower",)),
+    "D22/1": Definition("kmeans-1d.optimal", LineOptimum, _OPTIMUM),
     "P26/1": RISK,
 }
 FAMILY = Family("centroids", {"": Variant({"cluster_centers_": NUMBERS}, read_centroids, target=False)}, CLAIMS)

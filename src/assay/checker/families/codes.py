@@ -13,7 +13,6 @@ tied: 0) and scores h_t, with M the code:
                   member, whose score decides
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -29,7 +28,8 @@ from assay.checker.predictors import Predictor
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.checker.rules.members import BALANCE, RAW, SCORE, UNKNOWN, VOTE, Combined, Reading, readings
-from assay.claims.definitions import HOLDOUT, Definition, error_rate
+from assay.claims.definitions import HOLDOUT, Definition
+from assay.claims.sentences import error_rate
 
 HAMMING, EUCLIDEAN, LOSS, PAIRS, LARGEST = range(5)
 
@@ -170,12 +170,9 @@ class BitErrors(Rule):
         return self.claim.value
 
 
-def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return error_rate("{wrong} wrong bits in {rows} hold-out rows, {corrected} of {bits} are corrected")(
-        value, direction, params
-    )
+_SENTENCE = error_rate("{wrong} wrong bits in {rows} hold-out rows, {corrected} of {bits} are corrected")
 
 
-CLAIMS = {"P43/1": Definition("code.bits", BitErrors, _sentence, HOLDOUT, quantity="error rate")}
+CLAIMS = {"P43/1": Definition("code.bits", BitErrors, _SENTENCE, HOLDOUT, quantity="error rate")}
 _ARRAYS = {"code_": WHOLE, "links_": WHOLE, "decoding_": WHOLE}
 FAMILY = Family("codes", {"": Variant(_ARRAYS, read_code, classes=True, members=True)}, CLAIMS)

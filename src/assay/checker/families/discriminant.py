@@ -4,7 +4,7 @@
 u = x - c, with `center_` (d,), `quadratic_` (K, d, d), `linear_` (K, d), `constant_` (K,); K = 1 for two classes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from assay.checker.record import Rejected
 from assay.checker.rules.linear_models import read_linear
 from assay.checker.rules.moments import GaussianClasses
 from assay.checker.rules.scatter import FisherOptimality
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Part, Sentence, part
 
 
 def read_fisher(W: np.ndarray, b: np.ndarray, classes: Any) -> Linear:
@@ -33,19 +34,30 @@ def read_quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarr
     return Quadratic(center, A, w, b, classes)
 
 
-def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    which = "The direction" if params["form"] == "two-class" else "The first direction"
-    return f"{which} reaches the largest Fisher ratio up to {up(value)}: no other separates the class means better."
+_FISHER = Sentence(
+    {
+        "": "{which} reaches the largest Fisher ratio up to {value:up}: no other separates the class means better.",
+        "only": "The direction",
+        "first": "The first direction",
+    },
+    lambda value, direction, params: {"which": Part("only" if params["form"] == "two-class" else "first")},
+)
 
 
-def _gaussian(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    kept = "one covariance" if params["form"] == "linear" else "a covariance each"
-    shrunk = f", shrunk by {params['shrinkage']:g}" if params["shrinkage"] else ""
-    return (
-        f"The scores are those of Gaussian classes with {kept}{shrunk}, fitted to the rows by maximum likelihood: "
-        f"means and covariances are right to {up(params['error'], 1)} and scores near the centre to {up(value, 1)}, "
-        "columns in units of their spread."
-    )
+_GAUSSIAN = Sentence(
+    {
+        "": "The scores are those of Gaussian classes with {kept}{shrunk}, fitted to the rows by maximum likelihood: "
+        "means and covariances are right to {error:up1} and scores near the centre to {value:up1}, columns in units of "
+        "their spread.",
+        "shared": "one covariance",
+        "each": "a covariance each",
+        "shrunk": ", shrunk by {shrinkage:g}",
+    },
+    lambda value, direction, params: {
+        "kept": Part("shared" if params["form"] == "linear" else "each"),
+        "shrunk": part(params["shrinkage"], "shrunk"),
+    },
+)
 
 
 def _per_class(*rest: str) -> Callable[[np.ndarray, Any], bool]:
@@ -70,8 +82,8 @@ def _square(array: np.ndarray, model: Any) -> bool:
 
 
 CLAIMS = {
-    "D19/1": Definition("lda.optimality", FisherOptimality, _fisher),
-    "D19/3": Definition("gaussian.mle", GaussianClasses, _gaussian),
+    "D19/1": Definition("lda.optimality", FisherOptimality, _FISHER),
+    "D19/3": Definition("gaussian.mle", GaussianClasses, _GAUSSIAN),
 }
 FAMILY = Family(
     "discriminant",
@@ -80,6 +92,7 @@ FAMILY = Family(
             {"coef_": SINGLE, "intercept_": SINGLE},
             read_fisher,
             classes=True,
+            probabilities=("logistic",),
             more={
                 "scalings_": _directions,
                 "means_": _per_class("d"),
@@ -91,6 +104,7 @@ FAMILY = Family(
             {"center_": NUMBERS, "quadratic_": NUMBERS, "linear_": NUMBERS, "constant_": NUMBERS},
             read_quadratic,
             classes=True,
+            probabilities=("logistic",),
             more={"means_": _per_class("d"), "sigma_": _per_class("d", "d"), "priors_": _shares},
         ),
     },

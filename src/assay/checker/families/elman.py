@@ -7,7 +7,6 @@ times d columns, of which the last steps are the sequence and those before it ar
 <- f(U' x + V' h + b) at each, and the scores are W h + c after the last.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +18,8 @@ from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.losses import sigmoid
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence
 
 UNITS = ("identity", "logistic", "tanh", "relu")
 _ROUNDING_ERROR = 16 * U
@@ -222,16 +222,13 @@ class ThroughTime(Rule):
         return norm_above(np.concatenate([one.ravel() for one in found]))
 
 
-def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The gradient of the training objective (mean loss at the last step of {params['rows']} sequences, penalty "
-        f"{params['alpha']:g}) by all weights has at most the length {up(value)}; where it is zero the objective is "
-        f"level, "
-        "which need not be its minimum."
-    )
+_SENTENCE = Sentence.plain(
+    "The gradient of the training objective (mean loss at the last step of {rows} sequences, penalty {alpha:g}) by all "
+    "weights has at most the length {value:up}; where it is zero the objective is level, which need not be its minimum."
+)
 
 
-CLAIMS = {"D34/8": Definition("elman.gradient", ThroughTime, _sentence)}
+CLAIMS = {"D34/8": Definition("elman.gradient", ThroughTime, _SENTENCE)}
 _ARRAYS = {
     "input_weights_": NUMBERS,
     "state_weights_": NUMBERS,

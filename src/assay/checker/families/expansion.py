@@ -3,7 +3,6 @@
 Arrays are those of the kernel family; a classifier has an output per class, one alone for two classes.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,25 +12,23 @@ from assay.checker.rules import duality, expansions, machines, spectrum
 from assay.checker.rules.kernel_gap import GAP
 from assay.checker.rules.kernel_perceptron import KernelPerceptronCompression
 from assay.checker.rules.kernels import ARRAYS
-from assay.checker.rules.linear_models import class_weights, enclosure, mistakes
+from assay.checker.rules.linear_models import ENCLOSURE, MISTAKES, class_weights
 from assay.checker.rules.stability import UniformStability
-from assay.claims.definitions import PRIOR, Definition, error_rate, up
+from assay.claims.definitions import PRIOR, Definition
+from assay.claims.sentences import Sentence, error_rate
+
+_ONE_CLASS = Sentence.plain("The training objective (one class, nu = {nu:g}) is at most {value:up} above its minimum.")
 
 
-def _one_class(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return f"The training objective (one class, nu = {params['nu']:g}) is at most {up(value)} above its minimum."
+_VARIANCE = Sentence.plain(
+    "No {components} directions of the kernel's space hold more of the rows' variance than these, up to {value:up}."
+)
 
 
-def _variance(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    what = f"No {params['components']} directions of the kernel's space hold more of the rows' variance than these"
-    return f"{what}, up to {up(value)}."
-
-
-def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"In the kernel's space no directions reach a sum of Fisher ratios (mu = {params['mu']:g}) more than "
-        f"{up(value)} above that of these."
-    )
+_FISHER = Sentence.plain(
+    "In the kernel's space no directions reach a sum of Fisher ratios (mu = {mu:g}) more than {value:up} above that of "
+    "these."
+)
 
 
 def _directions(array: np.ndarray, model: Any) -> bool:
@@ -48,11 +45,11 @@ def _ratios(array: np.ndarray, model: Any) -> bool:
 
 CLAIMS = {
     "D04/2": GAP,
-    "D12/1": Definition("one-class.gap", machines.OneClassGap, _one_class),
-    "D15/1": Definition("solution.enclosure", duality.Enclosure, enclosure),
-    "D17/2": Definition("kernel-perceptron.mistakes", expansions.KernelMistakes, mistakes),
-    "D18/2": Definition("kernel-pca.optimality", spectrum.KernelComponents, _variance),
-    "D19/2": Definition("kernel-lda.optimality", expansions.KernelFisher, _fisher),
+    "D12/1": Definition("one-class.gap", machines.OneClassGap, _ONE_CLASS),
+    "D15/1": Definition("solution.enclosure", duality.Enclosure, ENCLOSURE),
+    "D17/2": Definition("kernel-perceptron.mistakes", expansions.KernelMistakes, MISTAKES),
+    "D18/2": Definition("kernel-pca.optimality", spectrum.KernelComponents, _VARIANCE),
+    "D19/2": Definition("kernel-lda.optimality", expansions.KernelFisher, _FISHER),
     "P16/3": Definition(
         "compression.kernel-perceptron",
         KernelPerceptronCompression,
@@ -75,6 +72,7 @@ FAMILY = Family(
             ARRAYS,
             expansions.read_expansion,
             classes=True,
+            probabilities=("logistic",),
             more={
                 "class_weight_": class_weights,
                 "priors_": class_weights,

@@ -8,7 +8,6 @@ this range and T_k to that of the targets outside fold k, in whatever way `range
 """
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +25,8 @@ from assay.checker.rule import Rule, View
 from assay.checker.rules.encodings import TableModel
 from assay.checker.rules.folds import CLAIMS as OF_FOLDS
 from assay.checker.rules.folds import Folds, folds_of
-from assay.claims.definitions import Definition, outward, percent, side
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence
 
 
 class Encoded(Predictor):
@@ -285,29 +285,32 @@ class FoldMedian(FoldLoss):
         return self.signed_mean(found)
 
 
-def _mean_loss(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The mean absolute error on new data of the mean of the {params['folds']} models of the folds, targets beyond "
-        f"the range of its predictions counted as its ends, is at most {outward(value, direction, 6)}."
-    )
+_MEAN_LOSS = Sentence.plain(
+    "The mean absolute error on new data of the mean of the {folds} models of the folds, targets beyond the range of "
+    "its predictions counted as its ends, is at most {value:out6}."
+)
 
 
-def _baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    how = "below" if direction == "lower" else "above"
-    return (
-        f"The error rate on new data of a model of the {params['folds']} folds lies, on average over them, {how} that "
-        f"of always answering the commonest class outside its fold by {side(direction)} {percent(value, direction)}."
-    )
+_BASELINE = Sentence(
+    {
+        "lower": "The error rate on new data of a model of the {folds} folds lies, on average over them, below that of "
+        "always predicting the most frequent class outside its fold by at least {value:percent}.",
+        "upper": "The error rate on new data of a model of the {folds} folds lies, on average over them, above that of "
+        "always predicting the most frequent class outside its fold by at most {value:percent}.",
+    }
+)
 
 
-def _median(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    how = "below" if direction == "lower" else "above"
-    return (
-        f"The mean absolute error on new data of a model of the {params['folds']} folds lies, on average over them, "
-        f"{how} that of always answering the median outside its fold by {side(direction)} "
-        f"{outward(value, direction, 6)}; targets and predictions beyond the range of the targets outside the fold are "
-        "counted as its ends."
-    )
+_MEDIAN = Sentence(
+    {
+        "lower": "The mean absolute error on new data of a model of the {folds} folds lies, on average over them, "
+        "below that of always predicting the median outside its fold by at least {value:out6}; targets and predictions "
+        "beyond the range of the targets outside the fold are counted as its ends.",
+        "upper": "The mean absolute error on new data of a model of the {folds} folds lies, on average over them, "
+        "above that of always predicting the median outside its fold by at most {value:out6}; targets and predictions "
+        "beyond the range of the targets outside the fold are counted as its ends.",
+    }
+)
 
 
 _ASSUMED = ("A-IID(train)", "A-FOLDS", "A-DELTA")
@@ -315,9 +318,9 @@ _BETS = (*_ASSUMED, "A-RNG")
 _BOTH = ("upper", "lower")
 CLAIMS = {
     **OF_FOLDS,
-    "P22/2": Definition("cross-validation.mean-loss", FoldLoss, _mean_loss, _BETS, quantity="mean loss of the folds"),
-    "P62/1": Definition("cross-validation.baseline", FoldBaseline, _baseline, _BETS, _BOTH),
-    "P62/2": Definition("cross-validation.median", FoldMedian, _median, _BETS, _BOTH),
+    "P22/2": Definition("cross-validation.mean-loss", FoldLoss, _MEAN_LOSS, _BETS, quantity="mean loss of the folds"),
+    "P62/1": Definition("cross-validation.baseline", FoldBaseline, _BASELINE, _BETS, _BOTH),
+    "P62/2": Definition("cross-validation.median", FoldMedian, _MEDIAN, _BETS, _BOTH),
 }
 FAMILY = Family(
     "folded",

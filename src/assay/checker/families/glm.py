@@ -1,6 +1,5 @@
 """Generalised linear models: means of rows through a link, and how flat and how curved the deviance is (claim D32)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +14,8 @@ from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.linear_models import read_linear
 from assay.checker.rules.losses import sigmoid
-from assay.claims.definitions import Definition, outward, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence, part
 
 LINKS = ("log", "logit", "probit", "inverse")
 CONVEX = {
@@ -194,19 +194,17 @@ def _mills(f: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * f * f - 0.5 * np.log(2 * np.pi) - log_ndtr(f))
 
 
-def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    curved = (
-        f" There it is curved upwards, by at least {outward(params['mu'], 'lower')} in scaled columns."
-        if params["mu"]
-        else ""
-    )
-    near = (
-        f"No coefficients within distance {params['radius']:.3g} of these lower the {params['distribution']} deviance"
-    )
-    return f"{near} by more than {up(value)}.{curved}"
+_SENTENCE = Sentence(
+    {
+        "": "No coefficients within distance {radius:.3g} of these lower the {distribution:term} deviance by more than "
+        "{value:up}.{curved}",
+        "curved": " There it is curved upwards, by at least {mu:down} in scaled columns.",
+    },
+    lambda value, direction, params: {"curved": part(params["mu"], "curved")},
+)
 
 
-CLAIMS = {"D32/1": Definition("glm.stationarity", GlmStationarity, _sentence)}
+CLAIMS = {"D32/1": Definition("glm.stationarity", GlmStationarity, _SENTENCE)}
 _ARRAYS = {"coef_": NUMBERS, "intercept_": NUMBERS}
 FAMILY = Family(
     "glm",

@@ -4,25 +4,21 @@ Arrays: `edges_` (d, bins + 1) increasing, `cells_` (m, d) places of the cells t
 `alpha_` (1,).
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.rules import densities, mixtures
-from assay.checker.rules.mixtures import log_likelihood
+from assay.checker.rules.mixtures import LOG_LIKELIHOOD
 from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence
 
-
-def _counts(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The cells of the histogram hold exactly the stored numbers of the {params['rows']} training rows, of which "
-        f"{int(value)} lie outside the grid."
-    )
+_COUNTS = Sentence.plain(
+    "The cells of the histogram hold exactly the stored numbers of the {rows} training rows, of which {value:count} "
+    "lie outside the grid."
+)
 
 
 CLAIMS = {
-    "D23/1": Definition("density.log-likelihood", mixtures.LogLikelihood, log_likelihood),
-    "D28/2": Definition("histogram.counts", mixtures.HistogramCounts, _counts),
+    "D23/1": Definition("density.log-likelihood", mixtures.LogLikelihood, LOG_LIKELIHOOD),
+    "D28/2": Definition("histogram.counts", mixtures.HistogramCounts, _COUNTS),
 }
 FAMILY = Family(
     "histogram",

@@ -5,7 +5,6 @@ Arrays: `support_vectors_` (m, d), `pair_coef_` (outputs, m), `intercept_` (outp
 the pairs vote.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,24 +13,26 @@ from assay.checker.family import Family, Variant
 from assay.checker.rules import duality, kernels, leave_one_out, machines
 from assay.checker.rules.kernel_gap import GAP
 from assay.checker.rules.kernels import ARRAYS
-from assay.checker.rules.linear_models import class_weights, enclosure
+from assay.checker.rules.linear_models import ENCLOSURE, class_weights
 from assay.checker.rules.support_vectors import SupportCompression
-from assay.claims.definitions import PRIOR, Definition, error_rate, outward, up
+from assay.claims.definitions import PRIOR, Definition
+from assay.claims.sentences import Sentence, error_rate, part
+
+_MARGIN = Sentence(
+    {
+        "lower": "The classes are separated in the kernel's space with a margin of at least {value:out6}.",
+        "upper": "No hyperplane of the kernel's space separates the classes with a margin above {value:out6}.",
+    }
+)
 
 
-def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    if direction == "lower":
-        return (
-            f"The classes are separated in the kernel's space with a margin of at least {outward(value, direction, 6)}."
-        )
-    return (
-        f"No hyperplane of the kernel's space separates the classes with a margin above {outward(value, direction, 6)}."
-    )
-
-
-def _kkt(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    which = f" of pair {params['pair']} of classes" if "pair" in params else ""
-    return f"The largest KKT violation{which} is at most {up(value)}, in units of the margin."
+_KKT = Sentence(
+    {
+        "": "The largest KKT violation{which} is at most {value:up}, in units of the margin.",
+        "pair": " of pair {pair} of classes",
+    },
+    lambda value, direction, params: {"which": part("pair" in params, "pair")},
+)
 
 
 def _sigmoids(array: np.ndarray, model: Any) -> bool:
@@ -43,16 +44,15 @@ def _width(array: np.ndarray, model: Any) -> bool:
     return array.shape == () and bool(array >= 0)
 
 
-def _press(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return f"The mean squared leave-one-out error of the exact algorithm is at most {up(value, 6)}."
+_PRESS = Sentence.plain("The mean squared leave-one-out error of the exact algorithm is at most {value:up6}.")
 
 
 CLAIMS = {
     "D04/2": GAP,
-    "D13/2": Definition("kernel-margin.bounds", kernels.KernelMargin, _margin, (), ("upper", "lower")),
-    "D15/1": Definition("solution.enclosure", duality.Enclosure, enclosure),
-    "D15/2": Definition("kkt.residual", machines.KktResidual, _kkt),
-    "D16/1": Definition("loo.squared-error", leave_one_out.PressError, _press),
+    "D13/2": Definition("kernel-margin.bounds", kernels.KernelMargin, _MARGIN, (), ("upper", "lower")),
+    "D15/1": Definition("solution.enclosure", duality.Enclosure, ENCLOSURE),
+    "D15/2": Definition("kkt.residual", machines.KktResidual, _KKT),
+    "D16/1": Definition("loo.squared-error", leave_one_out.PressError, _PRESS),
     "P16/2": Definition(
         "compression.support-vectors",
         SupportCompression,

@@ -7,7 +7,6 @@ neighbours if they stand no farther apart than 1 (hexagonal) or sqrt(2) (rectang
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,8 @@ from assay.checker.numerics import U, above, gamma, largest, norm_above
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.centroids import RISK, Centroids
-from assay.claims.definitions import Definition, percent, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence
 
 _MOST_CELLS = 10_000  # of whose pairs a rule holds a number
 _LEAST = 1e-6  # of a row: a cell to which the neighbourhoods of all rows add up to less is not moved
@@ -134,25 +134,20 @@ class Topographic(MapRule):
         return self.broken / self.rows
 
 
-def _fixed_point(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The map rests: the {params['rows']} training rows, weighed by the neighbourhood of radius "
-        f"{params['radius']:g}, "
-        f"move no prototype by more than {up(value)}."
-    )
+_FIXED_POINT = Sentence.plain(
+    "The map rests: the {rows} training rows, weighed by the neighbourhood of radius {radius:g}, move no prototype by "
+    "more than {value:up}."
+)
 
 
-def _topographic(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The two nearest cells are neighbours on the grid for all but {percent(value)} of the {params['rows']} "
-        f"training "
-        "rows."
-    )
+_TOPOGRAPHIC = Sentence.plain(
+    "The two nearest cells are neighbours on the grid for all but {value:percent} of the {rows} training rows."
+)
 
 
 CLAIMS = {
-    "D34/3": Definition("map.fixed-point", MapFixedPoint, _fixed_point),
-    "D34/4": Definition("map.topographic", Topographic, _topographic),
+    "D34/3": Definition("map.fixed-point", MapFixedPoint, _FIXED_POINT),
+    "D34/4": Definition("map.topographic", Topographic, _TOPOGRAPHIC),
     "P26/1": RISK,
 }
 FAMILY = Family("lattice", {"": Variant({"prototypes_": NUMBERS, "grid_": WHOLE}, read_lattice, target=False)}, CLAIMS)

@@ -4,56 +4,78 @@ Arrays: `coef_` (K, d), or (d,) for one output; `intercept_` (K,) or one number;
 row of coefficients for two classes (positive: the second), one row per class for more (the largest wins).
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.rules import duality, geometry, gradient, leave_one_out, multinomial
-from assay.checker.rules.linear_models import class_weights, enclosure, mistakes, read_linear
+from assay.checker.rules.linear_models import ENCLOSURE, MISTAKES, class_weights, read_linear
 from assay.checker.rules.perceptron import PerceptronCompression
 from assay.checker.rules.stability import StabilityInBall
-from assay.claims.definitions import (
-    PRIOR,
-    Definition,
-    classes_in_words,
+from assay.claims.definitions import PRIOR, Definition
+from assay.claims.sentences import (
+    CLASSES,
+    PROBLEM,
+    Params,
+    Part,
+    Sentence,
+    classes,
     error_rate,
     gap_sentence,
-    outward,
-    problem_in_words,
-    up,
+    part,
+    problem,
+)
+
+_SUBOPTIMALITY = Sentence(
+    PROBLEM
+    | {
+        "": "The training objective ({problem:, }) is at most {value:up} above its minimum.",
+        "near": "No coefficients within distance {radius:.3g} of these lower the training objective ({problem:, }) by "
+        "more than {value:up}.",
+    },
+    lambda value, direction, params: {
+        "text": "" if params["form"] == "a" else "near",
+        "problem": problem({**params, "loss": params["objective"]}),
+    },
 )
 
 
-def _suboptimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    problem = problem_in_words({**params, "loss": params["objective"]})
-    if params["form"] == "a":
-        return f"The training objective ({problem}) is at most {up(value)} above its minimum."
-    near = f"No coefficients within distance {params['radius']:.3g} of these lower the training objective"
-    return f"{near} ({problem}) by more than {up(value)}."
+_PLANE = CLASSES | {"plane": "hyperplane", "origin": "hyperplane through the origin"}
 
 
-def _plane(params: Mapping[str, Any]) -> str:
-    return "hyperplane" if params["intercept"] is True else "hyperplane through the origin"
+def _separated(value: float, direction: str, params: Params) -> Params:
+    plane = Part("plane" if params["intercept"] is True else "origin")
+    return {"plane": plane, "classes": classes(params)}
 
 
-def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    where = " in the space with a constant column added" if params["intercept"] == "augmented" else ""
-    plane, classes, margin = _plane(params), classes_in_words(params), outward(value, direction, 6)
-    if direction == "lower":
-        return f"Some {plane} separates {classes} with a margin of at least {margin}{where}."
-    return f"No {plane} separates {classes} with a margin above {margin}{where}."
+_MARGIN = Sentence(
+    _PLANE
+    | {
+        "lower": "Some {plane} separates {classes} with a margin of at least {value:out6}{where}.",
+        "upper": "No {plane} separates {classes} with a margin above {value:out6}{where}.",
+        "augmented": " in the space with a constant column added",
+    },
+    lambda value, direction, params: {
+        "where": part(params["intercept"] == "augmented", "augmented"),
+        **_separated(value, direction, params),
+    },
+)
 
 
-def _inseparable(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    if params["form"] == "ii":
-        listed = "a few listed rows already cannot be separated"
-        return f"No {_plane(params)} separates {classes_in_words(params)}: {listed}."
-    told = f" in telling {classes_in_words(params)}" if "class" in params else ""
-    return f"Every {_plane(params)} makes at least {int(value)} training errors{told}."
+def _inseparable(value: float, direction: str, params: Params) -> Params:
+    counted = "one-errors" if "class" in params else "errors"
+    return {"text": "" if params["form"] == "ii" else counted, **_separated(value, direction, params)}
 
 
-def _left_out(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return f"The exact algorithm makes at most {int(value)} leave-one-out errors on these rows."
+_INSEPARABLE = Sentence(
+    _PLANE
+    | {
+        "": "No {plane} separates {classes}: a few listed rows already cannot be separated.",
+        "errors": "Every {plane} makes at least {value:count} training errors.",
+        "one-errors": "Every {plane} makes at least {value:count} training errors in separating {classes}.",
+    },
+    _inseparable,
+)
+
+
+_LEFT_OUT = Sentence.plain("The exact algorithm makes at most {value:count} leave-one-out errors on these rows.")
 
 
 CLAIMS = {
@@ -71,13 +93,13 @@ CLAIMS = {
             "squared-epsilon-insensitive": "linear-svr.gap",
         },
     ),
-    "D05/1": Definition("opt.suboptimality", gradient.Suboptimality, _suboptimality),
+    "D05/1": Definition("opt.suboptimality", gradient.Suboptimality, _SUBOPTIMALITY),
     "D09/1": Definition("multinomial.gap", multinomial.MultinomialGap, gap_sentence("multinomial logistic")),
-    "D13/1": Definition("margin.bounds", geometry.Margin, _margin, (), ("upper", "lower")),
-    "D14/1": Definition("inseparability", geometry.Inseparable, _inseparable, (), ("lower",)),
-    "D15/1": Definition("solution.enclosure", duality.Enclosure, enclosure),
-    "D16/2": Definition("loo.errors", leave_one_out.LeaveOneOutErrors, _left_out),
-    "D17/1": Definition("perceptron.mistakes", geometry.PerceptronMistakes, mistakes),
+    "D13/1": Definition("margin.bounds", geometry.Margin, _MARGIN, (), ("upper", "lower")),
+    "D14/1": Definition("inseparability", geometry.Inseparable, _INSEPARABLE, (), ("lower",)),
+    "D15/1": Definition("solution.enclosure", duality.Enclosure, ENCLOSURE),
+    "D16/2": Definition("loo.errors", leave_one_out.LeaveOneOutErrors, _LEFT_OUT),
+    "D17/1": Definition("perceptron.mistakes", geometry.PerceptronMistakes, MISTAKES),
     "P16/1": Definition(
         "compression.perceptron",
         PerceptronCompression,
@@ -97,7 +119,9 @@ _ARRAYS = {"coef_": NUMBERS, "intercept_": NUMBERS}
 FAMILY = Family(
     "linear",
     {
-        "classifier": Variant(_ARRAYS, read_linear, classes=True, more={"class_weight_": class_weights}),
+        "classifier": Variant(
+            _ARRAYS, read_linear, classes=True, probabilities=("logistic",), more={"class_weight_": class_weights}
+        ),
         "regressor": Variant(_ARRAYS, read_linear),
     },
     CLAIMS,

@@ -1,6 +1,5 @@
 """Rows near the closest of k medoids (k-medoids): their cost, and what one exchange could lower it by (D20/2)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,8 @@ from assay.checker.predictors import DistanceModel
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.centroids import RISK, Centroids
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Part, Sentence
 
 _METRICS = ("euclidean", "cityblock", "chebyshev")
 _MOST_PAIRS = 2**30  # of candidates and rows
@@ -181,16 +181,19 @@ class Swap(Rule):
         return cdist(self.kept[numbers], X, _METRICS[self.model.metric])
 
 
-def _swap(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    every = "any" if params["candidates"] == params["rows"] else f"any of {params['candidates']} evenly spaced"
-    return (
-        f"The distances of the {params['rows']} training rows to the nearest of {params['clusters']} medoids, which "
-        f"are training rows, sum to at most {up(params['cost'], 10)}, and exchanging one medoid for {every} training "
-        f"row lowers the sum by at most {up(value)}."
-    )
+_SWAP = Sentence(
+    {
+        "": "The distances of the {rows} training rows to the nearest of {clusters} medoids, which are training rows, "
+        "sum to at most {cost:up10}, and exchanging one medoid for {every} training row lowers the sum by at most "
+        "{value:up}.",
+        "any": "any",
+        "spaced": "any of {candidates} evenly spaced",
+    },
+    lambda value, direction, params: {"every": Part("any" if params["candidates"] == params["rows"] else "spaced")},
+)
 
 
-CLAIMS = {"D20/2": Definition("medoids.swap", Swap, _swap), "P26/1": RISK}
+CLAIMS = {"D20/2": Definition("medoids.swap", Swap, _SWAP), "P26/1": RISK}
 FAMILY = Family(
     "medoids",
     {

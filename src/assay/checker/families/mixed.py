@@ -1,6 +1,5 @@
 """Rows near the closest of k prototypes of numbers and names (k-prototypes, k-modes): cost, means and modes (D20/3)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,8 @@ from assay.checker.numerics import UNDERFLOW, Products, Sums, U, above, gamma, n
 from assay.checker.predictors import DistanceModel
 from assay.checker.record import Rejected
 from assay.checker.rule import Rule, View
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Part, Sentence
 
 
 @dataclass(frozen=True)
@@ -114,18 +114,18 @@ class MixedFixedPoint(Rule):
         return float(above(self.cost.value[0] + self.cost.error[0]))
 
 
-def _fixed(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    names = "every name of a prototype is the most frequent one of its rows"
-    if params["odd"]:
-        names = f"all but {params['odd']} names of prototypes are the most frequent ones of their rows"
-    return (
-        f"The dissimilarities of the {params['rows']} training rows to the nearest of {params['clusters']} prototypes "
-        f"sum to at most {up(value, 10)}, no prototype is farther than {up(params['shift'], 2)} from the mean of its "
-        f"rows in its numbers, and {names}."
-    )
+_FIXED = Sentence(
+    {
+        "": "The dissimilarities of the {rows} training rows to the nearest of {clusters} prototypes sum to at most "
+        "{value:up10}, no prototype is farther than {shift:up2} from the mean of its rows in its numbers, and {names}.",
+        "modes": "every name of a prototype is the most frequent one of its rows",
+        "odd": "all but {odd} names of prototypes are the most frequent ones of their rows",
+    },
+    lambda value, direction, params: {"names": Part("odd" if params["odd"] else "modes")},
+)
 
 
-CLAIMS = {"D20/3": Definition("prototypes.fixed-point", MixedFixedPoint, _fixed)}
+CLAIMS = {"D20/3": Definition("prototypes.fixed-point", MixedFixedPoint, _FIXED)}
 FAMILY = Family(
     "mixed",
     {

@@ -5,44 +5,50 @@ spherical), upper triangular with a positive diagonal; a classifier also has `pr
 `component_class_` (k,).
 """
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.rules import densities, mixtures
-from assay.checker.rules.mixtures import log_likelihood
-from assay.claims.definitions import Definition, up
+from assay.checker.rules.mixtures import LOG_LIKELIHOOD
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence, part
+
+_STATIONARY = Sentence(
+    {
+        "": "The mixture{which} ({covariance:term} covariances) is near a fixed point of EM{added}: an M step gains at "
+        "most {value:up} nats per row and moves means (in units of spread), covariances and weights (as shares) by at "
+        "most {moved:up}.",
+        "class": " of class number {class}",
+        "added": " with {reg_covar:g} added to each variance",
+    },
+    lambda value, direction, params: {
+        "which": part("class" in params, "class"),
+        "added": part(params["reg_covar"], "added"),
+    },
+)
 
 
-def _stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    which = f" of class number {params['class']}" if "class" in params else ""
-    which += f" ({params['covariance']} covariances)"
-    added = f" with {params['reg_covar']:g} added to each variance" if params["reg_covar"] else ""
-    return (
-        f"The mixture{which} is near a fixed point of EM{added}: an M step gains at most {up(value)} nats per row and "
-        f"moves means (in units of spread), covariances and weights (as shares) by at most {up(params['moved'])}."
-    )
+_WEIGHTS = Sentence(
+    {
+        "": "No other weights of the same components{which} fit the training rows better by more than {value:up} nats "
+        "per row.",
+        "class": " of class number {class}",
+    },
+    lambda value, direction, params: {"which": part("class" in params, "class")},
+)
 
 
-def _weights(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    which = f" of class number {params['class']}" if "class" in params else ""
-    fit = f"No other weights of the same components{which} fit the training rows better"
-    return f"{fit} by more than {up(value)} nats per row."
-
-
-def _monotone(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"EM from the listed start comes within {up(params['distance'], 1)} of the model in {params['steps']} steps, "
-        f"none of which lowers the mean log-likelihood by more than {up(value, 1)}."
-    )
+_MONOTONE = Sentence.plain(
+    "EM from the listed start comes within {distance:up1} of the model in {steps} steps, none of which lowers the mean "
+    "log-likelihood by more than {value:up1}."
+)
 
 
 CLAIMS = {
-    "D23/1": Definition("density.log-likelihood", mixtures.LogLikelihood, log_likelihood),
-    "D23/2": Definition("em.stationary", mixtures.Stationary, _stationary),
-    "D23/3": Definition("em.weights", mixtures.BestWeights, _weights),
-    "D23/4": Definition("em.monotone", mixtures.Monotone, _monotone),
+    "D23/1": Definition("density.log-likelihood", mixtures.LogLikelihood, LOG_LIKELIHOOD),
+    "D23/2": Definition("em.stationary", mixtures.Stationary, _STATIONARY),
+    "D23/3": Definition("em.weights", mixtures.BestWeights, _WEIGHTS),
+    "D23/4": Definition("em.monotone", mixtures.Monotone, _MONOTONE),
 }
 _ARRAYS = {"weights_": NUMBERS, "means_": NUMBERS, "precisions_cholesky_": NUMBERS}
 FAMILY = Family(
@@ -50,7 +56,10 @@ FAMILY = Family(
     {
         **{kind: Variant(_ARRAYS, partial(densities.read_mixture, kind), target=False) for kind in densities.KINDS},
         "classifier": Variant(
-            {"priors_": NUMBERS, "component_class_": WHOLE, **_ARRAYS}, densities.read_classifier, classes=True
+            {"priors_": NUMBERS, "component_class_": WHOLE, **_ARRAYS},
+            densities.read_classifier,
+            classes=True,
+            probabilities=("logistic",),
         ),
     },
     CLAIMS,

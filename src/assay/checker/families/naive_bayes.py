@@ -8,38 +8,43 @@ empty. `multinomial`, `complement`, `bernoulli`: `feature_count_` (K, d), `class
 (d,), and `norm_` (1,) or `binarize_` (1,) or (0,).
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
 from assay.checker.rules import bayes, joint
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence
 
-
-def _normal(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    divisor = "n - 1" if params["ddof"] else "n"
-    return (
-        f"Means and variances (divisor {divisor}) of the columns in each class are those of the {params['rows']} "
-        f"training rows, what is added declared: up to {up(value, 1)}, in units of standard deviations and variances."
-    )
+_NORMAL = Sentence(
+    {
+        "": "Means and variances (divisor {divisor}) of the columns in each class are those of the {rows} training "
+        "rows, what is added declared: up to {value:up1}, in units of standard deviations and variances."
+    },
+    lambda value, direction, params: {"divisor": "n - 1" if params["ddof"] else "n"},
+)
 
 
 CLAIMS = {
-    "D28/1": Definition("counts.mle", joint.CountsOfRows, joint.counts_of_rows),
-    "D19/4": Definition("gaussian.naive", bayes.NormalColumns, _normal),
+    "D28/1": Definition("counts.mle", joint.CountsOfRows, joint.COUNTS_OF_ROWS),
+    "D19/4": Definition("gaussian.naive", bayes.NormalColumns, _NORMAL),
 }
 _SIZES = {"class_count_": NUMBERS, "class_prior_": NUMBERS}
 _COUNTS = {"feature_count_": NUMBERS, **_SIZES, "alpha_": NUMBERS}
 _MOMENTS = dict.fromkeys(("column_count_", "theta_", "var_", "added_"), NUMBERS)
 _LEVELS = {"n_levels_": WHOLE, "level_values_": NUMBERS, "level_counts_": NUMBERS}
 _REST = {"smoothing_": NUMBERS, "reads_gaps_": WHOLE, "column_types_": TEXT}
+_LOGISTIC = ("logistic",)
 FAMILY = Family(
     "naive_bayes",
     {
-        "columns": Variant({**_LEVELS, **_MOMENTS, **_SIZES, **_REST}, bayes.read_columns, classes=True),
-        "multinomial": Variant(_COUNTS, bayes.read_multinomial, classes=True),
-        "complement": Variant({**_COUNTS, "norm_": WHOLE}, bayes.read_complement, classes=True),
-        "bernoulli": Variant({**_COUNTS, "binarize_": NUMBERS}, bayes.read_bernoulli, classes=True),
+        "columns": Variant(
+            {**_LEVELS, **_MOMENTS, **_SIZES, **_REST}, bayes.read_columns, classes=True, probabilities=_LOGISTIC
+        ),
+        "multinomial": Variant(_COUNTS, bayes.read_multinomial, classes=True, probabilities=_LOGISTIC),
+        "complement": Variant(
+            {**_COUNTS, "norm_": WHOLE}, bayes.read_complement, classes=True, probabilities=_LOGISTIC
+        ),
+        "bernoulli": Variant(
+            {**_COUNTS, "binarize_": NUMBERS}, bayes.read_bernoulli, classes=True, probabilities=_LOGISTIC
+        ),
     },
     CLAIMS,
 )

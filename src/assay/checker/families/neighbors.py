@@ -6,7 +6,6 @@ Votes are then added from the nearest row on, and the first of tied classes wins
 """
 
 import math
-from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -22,7 +21,8 @@ from assay.checker.rule import Rule, View
 from assay.checker.rules.stored_rows import (
     StoredRows,
 )
-from assay.claims.definitions import Definition, error_rate
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence, error_rate
 
 
 class Prototypes(StoredRows):
@@ -172,19 +172,20 @@ class LeaveOneOutRisk(LeaveOneOut):
             return min(1.0, above(float(value), 2))
 
 
-def _near(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    listed = f"the {params['k']} nearest other rows are exactly those listed"
-    return f"For {int(value)} of the rows, {listed}, by distances in double precision, the first of equals."
+_NEAR = Sentence.plain(
+    "For {value:count} of the rows, the {k} nearest other rows are exactly those listed, by distances in double "
+    "precision, the first of equals."
+)
 
 
-def _lost(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    rows = f"For at most {int(value)} of the {params['rows']} rows"
-    return f"{rows} their own label has no majority among the {params['k']} nearest other rows."
+_LOST = Sentence.plain(
+    "For at most {value:count} of the {rows} rows their own label has no majority among the {k} nearest other rows."
+)
 
 
 CLAIMS = {
-    "D16/3": Definition("knn.loo-errors", LeaveOneOut, _lost),
-    "D30/1": Definition("knn.neighbors", Neighbors, _near, (), ("lower",)),
+    "D16/3": Definition("knn.loo-errors", LeaveOneOut, _LOST),
+    "D30/1": Definition("knn.neighbors", Neighbors, _NEAR, (), ("lower",)),
     "P23/1": Definition(
         "knn.loo",
         LeaveOneOutRisk,
@@ -197,7 +198,10 @@ FAMILY = Family(
     "neighbors",
     {
         "classifier": Variant(
-            {"fit_X_": NUMBERS, "fit_y_": WHOLE, "neighbor_numbers_": WHOLE}, read_stored, classes=True
+            {"fit_X_": NUMBERS, "fit_y_": WHOLE, "neighbor_numbers_": WHOLE},
+            read_stored,
+            classes=True,
+            probabilities=("counts",),
         ),
         "regressor": Variant({"fit_X_": NUMBERS, "fit_y_": NUMBERS, "neighbor_numbers_": WHOLE}, read_stored),
         "rows": Variant({"fit_X_": NUMBERS}, read_rows, target=False),

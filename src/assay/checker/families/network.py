@@ -4,7 +4,6 @@ Errors are carried through the layers. If the values a of a layer are off by at 
 gamma (|a| |W| + |b|) + e |W|, and what the units say by that times their largest slope, plus their own rounding.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,7 +16,8 @@ from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.losses import sigmoid
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence, part
 
 UNITS = ("identity", "logistic", "tanh", "relu")
 _SLOPES = {"identity": 1.0, "logistic": 0.25, "tanh": 1.0, "relu": 1.0}
@@ -236,24 +236,26 @@ class NetworkGradient(Rule):
             raise Rejected("the weights of the rows are all zero")
         found, layers = [], len(self.model.weights)
         loss = gamma(self.rows + 16)  # of the sum of the row weights and of the division by it
-        for place, part in enumerate([*self.model.weights, *self.model.intercepts]):
+        for place, weights in enumerate([*self.model.weights, *self.model.intercepts]):
             rate = self.decay if place < layers else self.free
             mean = self.share * self.total[place] / self.mass
             error = self.share * self.error[place] / self.mass * (1 + 2 * loss) + loss * np.abs(mean)
-            error = above(error + 4 * U * (np.abs(mean) + np.abs(rate * part)), self.blocks + 8)
-            found.append(np.abs(mean + rate * part) + error)
+            error = above(error + 4 * U * (np.abs(mean) + np.abs(rate * weights)), self.blocks + 8)
+            found.append(np.abs(mean + rate * weights) + error)
         return norm_above(np.concatenate([one.ravel() for one in found]))
 
 
-def _gradient(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    rest = [f"decay = {params['decay']:g}"] + ([f"share = {params['share']:g}"] if params["share"] != 1 else [])
-    return (
-        f"The gradient of the training objective (mean {params['loss']} loss, {', '.join(rest)}) by all weights has "
-        f"at most the length {up(value)}; where it is zero the objective is level, which need not be its minimum."
-    )
+_GRADIENT = Sentence(
+    {
+        "": "The gradient of the training objective (mean {loss:term} loss, decay = {decay:g}{drawn}) by all weights "
+        "has at most the length {value:up}; where it is zero the objective is level, which need not be its minimum.",
+        "share": ", share = {share:g}",
+    },
+    lambda value, direction, params: {"drawn": part(params["share"] != 1, "share")},
+)
 
 
-CLAIMS = {"D34/1": Definition("network.gradient", NetworkGradient, _gradient)}
+CLAIMS = {"D34/1": Definition("network.gradient", NetworkGradient, _GRADIENT)}
 _ARRAYS = {"network_sizes_": WHOLE, "network_weights_": SINGLE, "network_codes_": WHOLE}
 FAMILY = Family(
     "network",

@@ -1,7 +1,6 @@
 """Rows near a flat (PCA, truncated decompositions): the distance to it, that none is nearer (D18), new rows (P26)."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,8 @@ from assay.checker.predictors import DistanceModel
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.checker.rules.scatter_bounds import Scatter, deviation, eigenvalues, in_ball
-from assay.claims.definitions import UNIFORM, Definition, distance_risk, up
+from assay.claims.definitions import UNIFORM, Definition
+from assay.claims.sentences import Part, Sentence, distance_risk
 
 
 @dataclass(frozen=True)
@@ -132,16 +132,19 @@ class FlatRisk(Rule):
         return above(distance / n + 2 * above(complexity) + deviation(most, self.delta, n))
 
 
-def _optimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    where = "of" if params["centred"] else "through the origin of"
-    return (
-        f"No flat {where} {params['components']} dimensions is nearer to the {params['rows']} training rows: their "
-        f"mean squared distance to this one is at most {up(value)} above the least."
-    )
+_OPTIMALITY = Sentence(
+    {
+        "": "No flat {where} {components} dimensions is nearer to the {rows} training rows: their mean squared "
+        "distance to this one is at most {value:up} above the least.",
+        "centred": "of",
+        "origin": "through the origin of",
+    },
+    lambda value, direction, params: {"where": Part("centred" if params["centred"] else "origin")},
+)
 
 
 CLAIMS = {
-    "D18/1": Definition("pca.optimality", FlatOptimality, _optimality),
+    "D18/1": Definition("pca.optimality", FlatOptimality, _OPTIMALITY),
     "P26/2": Definition(
         "projection.risk",
         FlatRisk,

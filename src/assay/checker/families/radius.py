@@ -114,6 +114,7 @@ FAMILY = Family(
             {"fit_X_": NUMBERS, "fit_y_": WHOLE, "radius_numbers_": NUMBERS, "outlier_code_": WHOLE},
             read_classifier,
             classes=True,
+            probabilities=("counts",),
         ),
         "regressor": Variant({"fit_X_": NUMBERS, "fit_y_": NUMBERS, "radius_numbers_": NUMBERS}, read_regressor),
     },

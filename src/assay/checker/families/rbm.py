@@ -6,7 +6,7 @@ the chances of the one before.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,8 @@ from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected, signed
 from assay.checker.rule import Rule, View
 from assay.checker.rules.losses import sigmoid
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence, with_digits
 
 _MOST_UNITS = 16  # whose states are listed
 _ROUNDING_ERROR = 16 * U
@@ -211,22 +212,20 @@ class LikelihoodGradient(ExactRule):
         return norm_above(np.concatenate([part.ravel() for part in parts]))
 
 
-def _likelihood(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    shown = f"{params['center']:.6g}"
-    within = up(value + abs(params["center"] - float(shown)), 1)
-    return f"The mean log-likelihood of the {params['rows']} training rows is {shown} nats, to within {within}."
+_LIKELIHOOD = Sentence(
+    {"": "The mean log-likelihood of the {rows} training rows is {shown} nats, to within {within:up1}."}, with_digits
+)
 
 
-def _gradient(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The gradient of the mean log-likelihood of the {params['rows']} training rows by all weights has at most the "
-        f"length {up(value)}; where it is zero the likelihood is level, which need not be its maximum."
-    )
+_GRADIENT = Sentence.plain(
+    "The gradient of the mean log-likelihood of the {rows} training rows by all weights has at most the length "
+    "{value:up}; where it is zero the likelihood is level, which need not be its maximum."
+)
 
 
 CLAIMS = {
-    "D34/6": Definition("rbm.log-likelihood", LogLikelihood, _likelihood),
-    "D34/7": Definition("rbm.gradient", LikelihoodGradient, _gradient),
+    "D34/6": Definition("rbm.log-likelihood", LogLikelihood, _LIKELIHOOD),
+    "D34/7": Definition("rbm.gradient", LikelihoodGradient, _GRADIENT),
 }
 _ARRAYS = {"components_": SINGLE, "intercept_hidden_": SINGLE, "intercept_visible_": SINGLE}
 FAMILY = Family(

@@ -19,6 +19,7 @@ from assay.checker.predictors import Predictor
 from assay.checker.record import Rejected, number, signed
 from assay.checker.rule import Rule, View
 from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence
 
 
 @dataclass(frozen=True)
@@ -149,13 +150,16 @@ class AtRest(Rule):
         return float(self.restless)
 
 
-def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    if value == 0:
-        return f"The categories rest: none of the {params['rows']} training rows would change one or found another."
-    return f"At most {int(value)} of the {params['rows']} training rows would still change a category or found another."
+_SENTENCE = Sentence(
+    {
+        "": "The categories rest: none of the {rows} training rows would change one or found another.",
+        "some": "At most {value:count} of the {rows} training rows would still change a category or found another.",
+    },
+    lambda value, direction, params: {"text": "some" if value else ""},
+)
 
 
-CLAIMS = {"D34/5": Definition("art.rest", AtRest, _sentence)}
+CLAIMS = {"D34/5": Definition("art.rest", AtRest, _SENTENCE)}
 FAMILY = Family(
     "resonance",
     {

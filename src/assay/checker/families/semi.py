@@ -26,7 +26,8 @@ from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.checker.rules.copies import check_drawn, keys_of, repeated
 from assay.checker.rules.graphs import FixedPoint, read_graph
-from assay.claims.definitions import Definition, percent, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Part, Sentence
 
 _ROWS = 1024  # of the unlabelled ones, at a time
 
@@ -232,39 +233,43 @@ class MaskedError(Rule):
         return float(above((self.total + self.slack) / (self.rows * self.model.columns), self.rows + 64))
 
 
-def _vouched(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"The error rate on new data is at most {percent(value)}: that of the teacher is at most "
-        f"{percent(params['teacher'])} ({params['errors']} errors on {params['kept']} rows that it did not see)"
-        f", and the two differ on at most {percent(params['difference'])} of new data ({params['differ']} of "
-        f"{params['unlabelled']} rows without labels that neither saw, {params['repeated']} of which nearly repeat "
-        "a labelled row or another of them)."
-    )
+_VOUCHED = Sentence.plain(
+    "The error rate on new data is at most {value:percent}: that of the teacher is at most {teacher:percent-up} "
+    "({errors} errors on {kept} rows that it did not see), and the two differ on at most {difference:percent-up} of "
+    "new data ({differ} of {unlabelled} rows without labels that neither saw, {repeated} of which nearly repeat a "
+    "labelled row or another of them)."
+)
 
 
-def _fixed(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    rule = f"spreading with alpha = {params['alpha']:g}" if params["alpha"] else "taking the mean of its neighbours"
-    graph = f"the {params['k']} nearest" if params["k"] else f"Gaussian weights (gamma = {params['gamma']:g})"
-    return (
-        f"On the graph of {graph} of {params['stored']} rows, {params['rows']} of them labelled, "
-        f"{rule} changes no entry of the distributions by more than {up(value)}."
-    )
+_FIXED = Sentence(
+    {
+        "": "On the graph of {graph} of {stored} rows, {rows} of them labelled, {rule} changes no entry of the "
+        "distributions by more than {value:up}.",
+        "spread": "spreading with alpha = {alpha:g}",
+        "mean": "taking the mean of its neighbours",
+        "nearest": "the {k} nearest",
+        "gaussian": "Gaussian weights (gamma = {gamma:g})",
+    },
+    lambda value, direction, params: {
+        "rule": Part("spread" if params["alpha"] else "mean"),
+        "graph": Part("nearest" if params["k"] else "gaussian"),
+    },
+)
 
 
-def _masked(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"Each entry of the {params['rows']} training rows, predicted from the others of its row, is off by a mean "
-        f"square of at most {up(value)} in units of the columns' spread."
-    )
+_MASKED = Sentence.plain(
+    "Each entry of the {rows} training rows, predicted from the others of its row, is off by a mean square of at most "
+    "{value:up} in units of the columns' spread."
+)
 
 
 CLAIMS = {
-    "D60/1": Definition("graph.fixed-point", FixedPoint, _fixed),
-    "D61/1": Definition("masked.error", MaskedError, _masked),
+    "D60/1": Definition("graph.fixed-point", FixedPoint, _FIXED),
+    "D61/1": Definition("masked.error", MaskedError, _MASKED),
     "P60/1": Definition(
         "disagreement.vouched",
         VouchedRisk,
-        _vouched,
+        _VOUCHED,
         ("A-IID(train)", "A-KEPT", "A-RNG", "A-DELTA"),
         quantity="error rate",
         own_assumptions={
@@ -283,6 +288,7 @@ FAMILY = Family(
             {"fit_X_": NUMBERS, "labels_": WHOLE, "spread_": NUMBERS, "graph_numbers_": NUMBERS},
             read_graph,
             classes=True,
+            probabilities=("counts",),
         ),
         "masked": Variant(
             dict.fromkeys(("center_", "scale_", "W_", "b_", "V_", "c_"), NUMBERS),

@@ -13,17 +13,20 @@ from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
 from assay.checker.rules import dependence, joint
 from assay.claims.definitions import Definition
 
-CLAIMS = {"D28/1": Definition("counts.mle", joint.CountsOfRows, joint.counts_of_rows)}
+CLAIMS = {"D28/1": Definition("counts.mle", joint.CountsOfRows, joint.COUNTS_OF_ROWS)}
 _SLOTS = {"n_values_": WHOLE, "values_": NUMBERS, "is_cut_": WHOLE, "has_gap_": WHOLE}
 _REST = {"class_count_": NUMBERS, "class_prior_": NUMBERS, "smoothing_": NUMBERS, "column_types_": TEXT}
 _PAIRS = {**_SLOTS, **_REST, "pair_counts_": NUMBERS, "min_count_": NUMBERS}
 _PARENTS = {**_SLOTS, **_REST, "parents_": WHOLE, "joint_counts_": NUMBERS}
+_LOGISTIC = ("logistic",)
 FAMILY = Family(
     "semi_naive",
     {
-        "parents": Variant(_PARENTS, dependence.read_parents, classes=True),
-        "pairs": Variant(_PAIRS, dependence.read_pairs, classes=True),
-        "triples": Variant({**_PAIRS, "triple_counts_": NUMBERS}, dependence.read_triples, classes=True),
+        "parents": Variant(_PARENTS, dependence.read_parents, classes=True, probabilities=_LOGISTIC),
+        "pairs": Variant(_PAIRS, dependence.read_pairs, classes=True, probabilities=_LOGISTIC),
+        "triples": Variant(
+            {**_PAIRS, "triple_counts_": NUMBERS}, dependence.read_triples, classes=True, probabilities=_LOGISTIC
+        ),
     },
     CLAIMS,
 )

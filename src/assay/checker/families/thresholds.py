@@ -8,7 +8,6 @@ true.
 A threshold t of two classes is the matrix diag(t, 1 - t): the second class is decided iff its probability is above t.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -24,7 +23,8 @@ from assay.checker.predictors import Predictor, predicted
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.checker.rules.members import BALANCE, RAW, SCORE, VOTE, Combined, Reading, readings
-from assay.claims.definitions import HOLDOUT, Definition, up
+from assay.claims.definitions import HOLDOUT, Definition
+from assay.claims.sentences import Part, Sentence
 
 GRID = 100
 """Thresholds fixed in advance are 1/100, ..., 99/100; strengths of the costs 0, 1/100, ..., 1."""
@@ -130,20 +130,22 @@ class ChosenCost(CostRisk):
             self.take(guess[at], sure[at], view.codes[at])
 
 
-def _cost(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    if "options" in params:
-        kept = f"{params['held']} of {params['rows']} rows, kept out of the fit"
-        how = f"{kept}, on which one of {params['options']} options was chosen, which is paid for"
-    else:
-        how = f"{params['rows']} hold-out rows"
-    return f"The mean cost of a decision on new data is at most {up(value, 6)} (Chernoff, {how})."
+_COST = Sentence(
+    {
+        "": "The mean cost of a decision on new data is at most {value:up6} (Chernoff, {how}).",
+        "held": "{rows} hold-out rows",
+        "chosen": "{held} of {rows} rows, kept out of the fit, on which one of {options} options was chosen, which is "
+        "paid for",
+    },
+    lambda value, direction, params: {"how": Part("chosen" if "options" in params else "held")},
+)
 
 
 CLAIMS = {
     "P42/1": Definition(
         "cost.chosen",
         ChosenCost,
-        _cost,
+        _COST,
         ("A-IID(train)", "A-HELD", "A-RANGE", "A-DELTA"),
         quantity="mean cost",
         own_assumptions={
@@ -151,7 +153,7 @@ CLAIMS = {
             "chosen by looking at the rows, and the member was fitted without them"
         },
     ),
-    "P42/2": Definition("cost.holdout", CostRisk, _cost, (*HOLDOUT, "A-RANGE"), quantity="mean cost"),
+    "P42/2": Definition("cost.holdout", CostRisk, _COST, (*HOLDOUT, "A-RANGE"), quantity="mean cost"),
 }
 _ARRAYS = {"links_": WHOLE, "matrix_": NUMBERS, "cost_": NUMBERS}
 FAMILY = Family("thresholds", {"": Variant(_ARRAYS, read_weighed, classes=True, members=True)}, CLAIMS)

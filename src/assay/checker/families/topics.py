@@ -12,7 +12,7 @@ right to 1e-13 of 1 + their size.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,8 @@ from assay.checker.numerics import U, above
 from assay.checker.predictors import DensityModel
 from assay.checker.record import Refused, Rejected, signed
 from assay.checker.rule import Rule, View
-from assay.claims.definitions import Definition, up
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence, with_digits
 
 _STEPS = 40
 _ROUNDING = 1e-12  # of a bound, as a share of the sizes of its terms
@@ -220,25 +221,25 @@ class Monotone(TopicRule):
         return np.where(better[:, None], ends[1], ends[0]), np.maximum(new, old), np.where(better, new_size, old_size)
 
 
-def _bound(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    shown = f"{params['center']:.6g}"
-    within = up(value + abs(params["center"] - float(shown)), 1)
-    return (
-        f"The variational lower bound of ln p of the training documents is {shown} nats per word, to within {within}."
-    )
+_BOUND = Sentence(
+    {
+        "": "The variational lower bound of ln p of the training documents is {shown} nats per word, to within "
+        "{within:up1}."
+    },
+    with_digits,
+)
 
 
-def _monotone(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"Of {params['steps']} batch steps from the listed start (at most {params['doc_steps']} for each document, "
-        f"until its mean change is below {params['doc_tol']:g}), which end within a share {up(params['distance'], 1)} "
-        f"of the topics, none lowers the bound by more than {up(value, 1)} nats per word."
-    )
+_MONOTONE = Sentence.plain(
+    "Of {steps} batch steps from the listed start (at most {doc_steps} for each document, until its mean change is "
+    "below {doc_tol:g}), which end within a share {distance:up1} of the topics, none lowers the bound by more than "
+    "{value:up1} nats per word."
+)
 
 
 CLAIMS = {
-    "D51/1": Definition("topics.bound", Bound, _bound),
-    "D51/2": Definition("topics.monotone", Monotone, _monotone),
+    "D51/1": Definition("topics.bound", Bound, _BOUND),
+    "D51/2": Definition("topics.monotone", Monotone, _MONOTONE),
 }
 FAMILY = Family(
     "topics",

@@ -15,38 +15,38 @@ from typing import Any
 
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
 from assay.checker.rules import boosting, occam, pruning, rademacher, trees, votes
-from assay.claims.definitions import PRIOR, UNIFORM, Definition, error_rate, outward, up
+from assay.claims.definitions import PRIOR, UNIFORM, Definition
+from assay.claims.sentences import Sentence, error_rate, part
+
+_VOTE_MARGIN = Sentence(
+    {
+        "lower": "The vote gives the training rows a margin of at least {value:out6}{soft}, in shares of its weight.",
+        "upper": "No weighted vote of stumps gives the training rows a margin above {value:out6}{soft}.",
+        "soft": " (soft: a row counts at most {cap:.3g})",
+    },
+    lambda value, direction, params: {"soft": part(params["cap"] < 1, "soft")},
+)
 
 
-def _vote_margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    soft = f" (soft: a row counts at most {params['cap']:.3g})" if params["cap"] < 1 else ""
-    margin = outward(value, direction, 6)
-    if direction == "lower":
-        return f"The vote gives the training rows a margin of at least {margin}{soft}, in shares of its weight."
-    return f"No weighted vote of stumps gives the training rows a margin above {margin}{soft}."
+_PRODUCT = Sentence.plain(
+    "The training error is at most {value:up6}, the product of the {rounds} normalisers of boosting."
+)
 
 
-def _product(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    product = f"the product of the {params['rounds']} normalisers of boosting"
-    return f"The training error is at most {up(value, 6)}, {product}."
+_SIZE = Sentence.plain("The tree has {leaves} leaves and at most {depth} tests on a way down.")
 
 
-def _size(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return f"The tree has {params['leaves']} leaves and at most {params['depth']} tests on a way down."
-
-
-def _pruned(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"No subtree of the grown tree ({params['leaves']} leaves) has a {params['criterion']} impurity plus "
-        f"{params['alpha']:.4g} per leaf smaller by more than {up(value, 2)}."
-    )
+_PRUNED = Sentence.plain(
+    "No subtree of the grown tree ({leaves} leaves) has a {criterion:term} impurity plus {alpha:.4g} per leaf smaller "
+    "by more than {value:up2}."
+)
 
 
 CLAIMS = {
-    "D24/1": Definition("adaboost.product", trees.BoostingProduct, _product),
-    "D25/1": Definition("boosting.margin-duality", boosting.MarginDuality, _vote_margin, (), ("upper", "lower")),
-    "D27/1": Definition("tree.facts", trees.TreeSize, _size),
-    "D33/1": Definition("tree.pruned", pruning.PrunedTree, _pruned),
+    "D24/1": Definition("adaboost.product", trees.BoostingProduct, _PRODUCT),
+    "D25/1": Definition("boosting.margin-duality", boosting.MarginDuality, _VOTE_MARGIN, (), ("upper", "lower")),
+    "D27/1": Definition("tree.facts", trees.TreeSize, _SIZE),
+    "D33/1": Definition("tree.pruned", pruning.PrunedTree, _PRUNED),
     "P09/1": Definition(
         "occam",
         occam.Occam,
@@ -71,7 +71,7 @@ CLAIMS = {
     "P19/1": Definition(
         "pac-bayes.vote",
         votes.OutOfBagVote,
-        error_rate("{members} members on their out-of-bag rows, {form} form"),
+        error_rate("{members} members on their out-of-bag rows, {form:term} form"),
         ("A-IID(train)", "A-CLASS", "A-BAGS", "A-RNG", "A-PRIOR", "A-DELTA"),
         quantity="error rate",
     ),
@@ -81,11 +81,19 @@ _TYPES |= dict.fromkeys(("node_weight_", "node_impurity_"), NUMBERS)
 _NODES = {name: _TYPES.get(name, WHOLE) for name in trees.NODES}
 _BASE, _WEIGHTS = {**_NODES, "base_score_": NUMBERS}, {**_NODES, "estimator_weights_": NUMBERS}
 
+_PROBABILITIES = {
+    "classifier": ("leaves",),
+    "vote": ("shares",),
+    "sum-classifier": ("logistic",),
+    "weighted-vote": ("boosted",),
+}
+
 
 def _variant(kind: str, arrays: Mapping[str, tuple[str, ...]], classes: bool) -> Variant:
     single = {"leaf_rows_": _leaf_rows} if kind in ("classifier", "regressor") else {}
     more = {"member_columns_": _columns, **single}
-    return Variant(arrays, partial(trees.read_trees, kind), classes=classes, more=more)
+    links = _PROBABILITIES.get(kind, ())
+    return Variant(arrays, partial(trees.read_trees, kind), classes=classes, probabilities=links, more=more)
 
 
 def _leaf_rows(array: Any, model: Any) -> bool:

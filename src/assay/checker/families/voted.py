@@ -22,7 +22,8 @@ from assay.checker.predictors import Predictor, error_counts
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.checker.rules.votes import drawn
-from assay.claims.definitions import PRIOR, Definition, error_rate
+from assay.claims.definitions import PRIOR, Definition
+from assay.claims.sentences import error_rate
 
 RATES = range(-8, 5)
 """Exponents of the rates t = 2^rate, fixed in advance."""

@@ -8,7 +8,6 @@ predicts the weighted mean.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -31,7 +30,8 @@ from assay.checker.rules.members import (
     are_positions,
     readings,
 )
-from assay.claims.definitions import HOLDOUT, Definition, percent, up
+from assay.claims.definitions import HOLDOUT, Definition
+from assay.claims.sentences import Sentence
 
 GRID = 64
 """Thresholds of a share fixed in advance: 0, 1/64, ..., 63/64."""
@@ -225,33 +225,28 @@ class SelectiveRisk(SelectiveAtShare):
         return math.nextafter(float(Fraction(joint) / Fraction(coverage)), math.inf)
 
 
-def _gap(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"On {params['learnt_from']} of the {params['rows']} training rows no other weights of the members have a mean "
-        f"squared error smaller by more than {up(value)}."
-    )
+_GAP = Sentence.plain(
+    "On {learnt_from} of the {rows} training rows no other weights of the members have a mean squared error smaller by "
+    "more than {value:up}."
+)
 
 
-def _selective(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"Of the new rows that it does not reject, at most {percent(value)} are wrong ({params['decided']} of "
-        f"{params['rows']} hold-out rows are decided); this holds for every share that may be asked for, so that the "
-        "share may have been chosen on these rows."
-    )
+_SELECTIVE = Sentence.plain(
+    "Of the new rows that it does not reject, at most {value:percent} are wrong ({decided} of {rows} hold-out rows are "
+    "decided); this holds for every share that may be asked for, so that the share may have been chosen on these rows."
+)
 
 
-def _at_share(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return (
-        f"Of the new rows that it does not reject, at most {percent(value)} are wrong ({params['wrong']} of "
-        f"{params['decided']} decided hold-out rows, of {params['rows']}); the share that it asks for was fixed before "
-        "these rows were looked at."
-    )
+_AT_SHARE = Sentence.plain(
+    "Of the new rows that it does not reject, at most {value:percent} are wrong ({wrong} of {decided} decided hold-out "
+    "rows, of {rows}); the share that it asks for was fixed before these rows were looked at."
+)
 
 
 CLAIMS = {
-    "D41/1": Definition("weights.simplex", SimplexGap, _gap),
-    "P41/1": Definition("selective.risk", SelectiveRisk, _selective, HOLDOUT, quantity="selective error rate"),
-    "P41/2": Definition("selective.fixed", SelectiveAtShare, _at_share, HOLDOUT, quantity="selective error rate"),
+    "D41/1": Definition("weights.simplex", SimplexGap, _GAP),
+    "P41/1": Definition("selective.risk", SelectiveRisk, _SELECTIVE, HOLDOUT, quantity="selective error rate"),
+    "P41/2": Definition("selective.fixed", SelectiveAtShare, _AT_SHARE, HOLDOUT, quantity="selective error rate"),
 }
 
 

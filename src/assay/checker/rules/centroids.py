@@ -11,7 +11,8 @@ from assay.checker.predictors import DistanceModel
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.checker.rules.scatter_bounds import deviation, in_ball
-from assay.claims.definitions import UNIFORM, Definition, distance_risk
+from assay.claims.definitions import UNIFORM, Definition
+from assay.claims.sentences import distance_risk
 
 
 @dataclass(frozen=True)

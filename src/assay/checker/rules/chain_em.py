@@ -5,21 +5,22 @@ c_j. Of a Gaussian component with N expected rows, z = U'(x - m), mean s and cov
 `scale` to sums of squares and `count` to the number they are divided by, it gains
 N |s|^2 / 2 + (N + count) / 2 sum_j h(l_j), 1 + l_j the eigenvalues of (N C + U' Psi U) / (N + count), restricted to the
 kind; h(x) = x - ln(1 + x). Psi is `scale` times the matrix of ones for full and tied covariances, times the identity
-for the others.
+for the others. Of a rate l with S expected counts in N expected rows, `shape` added to the first and `rate` to the
+second, it gains N l e(S / (N l) - 1), e(x) = (1 + x) ln(1 + x) - x.
 """
 
 import math
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.special import xlogy
 
 from assay.checker.numerics import U, above, entropy_excess, gamma, largest
 from assay.checker.record import Refused, Rejected
-from assay.checker.rules.chains import Chain, ChainRule, Gaussians, Passes, Symbols, check_rows_of
+from assay.checker.rules.chains import Chain, ChainRule, Counting, Gaussians, Passes, Symbols, check_rows_of
 from assay.checker.rules.densities import Mixture, check_factor
 from assay.checker.rules.mixtures import Shares, Stationary
 
-_LETTERS = "stewmc"
 MOST_STEPS = 4e5
 """Rows times steps of EM that are made again at most."""
 
@@ -33,6 +34,8 @@ class Counts:
         shapes = {"s": (1, k), "t": (k, k)}
         if isinstance(chain.emission, Symbols):
             shapes["e"] = (chain.columns * k, chain.emission.tables.shape[2])
+        elif isinstance(chain.emission, Counting):
+            shapes |= dict.fromkeys(("rows", "sums"), chain.emission.rates.shape)
         else:
             shapes["w"] = chain.emission.weights.shape
             self.shares = Shares(chain.emission.parts)
@@ -46,7 +49,7 @@ class Counts:
         found = {"s": chain.start[None], "t": chain.trans}
         if isinstance(emission, Symbols):
             return {**found, "e": emission.tables.reshape(-1, emission.tables.shape[2])}
-        return {**found, "w": emission.weights}
+        return found if isinstance(emission, Counting) else {**found, "w": emission.weights}
 
     def add(self, X: np.ndarray) -> tuple[float, float]:
         """Take in one sequence; return bounds of ln p."""
@@ -59,6 +62,11 @@ class Counts:
         emission = self.chain.emission
         if isinstance(emission, Symbols):
             self._symbols(X, found.low, found.high)
+        elif isinstance(emission, Counting):
+            there, counts = ~np.isnan(X), np.nan_to_num(X)
+            for side, states in ((self.low, found.low), (self.high, found.high)):
+                side["rows"] += states.T @ there
+                side["sums"] += states.T @ counts
         else:
             self._moments(X, found.low, found.high, emission)
         return passes.log_likelihood()
@@ -116,12 +124,25 @@ def table_gain(low: np.ndarray, high: np.ndarray, prior: float, table: np.ndarra
     return float(above(total, 64))
 
 
+def rate_gain(counts: Counts, rates: np.ndarray, shape: float, rate: float) -> float:
+    """Return an upper bound of sum over rates l of N l e(S / (N l) - 1), S and N between bounds."""
+    if np.any(rates <= 0):
+        raise Refused("what a step gains at a rate of 0 is not bounded")
+    (N_low, N_high), (S_low, S_high) = counts.bounds("rows"), counts.bounds("sums")
+    N_low, N_high, S_low, S_high = N_low + rate, N_high + rate, S_low + shape, S_high + shape
+    if np.any(N_low <= 0):
+        raise Refused("a state has hardly any rows")
+    ends = [entropy_excess(ratio - 1) for ratio in (S_low / (N_high * rates), S_high / (N_low * rates))]
+    slack = 64 * U * (S_high + N_high * rates)
+    return float(above(math.fsum((N_high * rates * np.maximum(*ends) * (1 + 1e-9) + slack).ravel()), 64))
+
+
 class Priors:
     """What a claim says of the priors, and which parts the M step may change."""
 
     def __init__(self, rule: ChainRule):
-        gaussian = isinstance(rule.model.emission, Gaussians)
-        letters = "stwmc" if gaussian else "ste"
+        gaussian, counting = (isinstance(rule.model.emission, kind) for kind in (Gaussians, Counting))
+        letters = "stwmc" if gaussian else "stl" if counting else "ste"
         self.parts = str(rule.param("parts"))
         if not set(self.parts) <= set(letters) or len(set(self.parts)) != len(self.parts):
             raise Rejected(f"parts must consist of letters of {letters}")
@@ -133,6 +154,7 @@ class Priors:
             raise Rejected("priors below 1 have no bounded objective")
         self.scale = rule.number("scale", zero=True) if gaussian else 0.0
         self.count = rule.number("count", zero=True) if gaussian else 0.0
+        self.shape, self.rate = (rule.number(name, zero=True) if counting else 0.0 for name in ("shape", "rate"))
 
 
 class ChainStationary(Stationary, ChainRule):
@@ -156,6 +178,8 @@ class ChainStationary(Stationary, ChainRule):
         for letter, table in counts.tables().items():
             if letter in self.priors.parts:
                 gain += table_gain(*counts.bounds(letter), self.priors.dirichlet[letter], table)
+        if isinstance(self.model.emission, Counting) and "l" in self.priors.parts:
+            gain += rate_gain(counts, self.model.emission.rates, self.priors.shape, self.priors.rate)
         if isinstance(self.model.emission, Gaussians) and {"m", "c"} & set(self.priors.parts):
             self.part, self.shares = self.model.emission.parts, counts.shares
             gain += self._gaussian_gain(self.model.emission)
@@ -228,6 +252,12 @@ class ChainMonotone(ChainRule):
             check_rows_of(tables, "tables", emission.tables.shape)
             self.at = Chain(start, trans, Symbols(tables))
             return
+        if isinstance(emission, Counting):
+            rates = self.witness("rates", *emission.rates.shape)
+            if np.any(rates < 0):
+                raise Rejected("a rate is negative")
+            self.at = Chain(start, trans, Counting(rates))
+            return
         K, d = emission.parts.means.shape
         weights, factors = self.witness("weights", *emission.weights.shape), self.witness("factors", K, d, d)
         check_rows_of(weights, "weights", emission.weights.shape)
@@ -271,9 +301,19 @@ class ChainMonotone(ChainRule):
         start, trans, emission = tables["s"][0], tables["t"], self.at.emission
         if isinstance(emission, Symbols):
             return Chain(start, trans, Symbols(tables["e"].reshape(emission.tables.shape)))
+        if isinstance(emission, Counting):
+            return Chain(start, trans, Counting(self._rates(counts, emission.rates)))
         means, S = self._gaussians(counts, emission.parts)
         factors = [np.triu(np.linalg.inv(np.linalg.cholesky((one + one.T) / 2)).T) for one in S]
         return self._of(start, trans, tables["w"], means, factors)
+
+    def _rates(self, counts: Counts, old: np.ndarray) -> np.ndarray:
+        if "l" not in self.priors.parts:
+            return old
+        N, S = (np.add(*counts.bounds(name)) / 2 for name in ("rows", "sums"))
+        if np.any(N + self.priors.rate <= 1e-12):
+            raise Refused("a state loses its rows")
+        return (S + self.priors.shape) / (N + self.priors.rate)
 
     def _gaussians(self, counts: Counts, parts: Mixture) -> tuple[np.ndarray, list[np.ndarray]]:
         (mass, _, _), d, groups = counts.shares.masses(), parts.columns, self._groups(parts)
@@ -316,6 +356,8 @@ def _log_prior(at: Chain, priors: Priors) -> tuple[float, float]:
         power = priors.dirichlet[letter] - 1
         if power > 0:
             terms += (power * np.log(table)).ravel().tolist()
+    if isinstance(at.emission, Counting):
+        terms += (xlogy(priors.shape, at.emission.rates) - priors.rate * at.emission.rates).ravel().tolist()
     if isinstance(at.emission, Gaussians):
         terms += list(_gaussian_terms(at.emission.parts, priors))
     return math.fsum(terms), 1e-12 * math.fsum(map(abs, terms))
@@ -332,9 +374,12 @@ def _gaussian_terms(parts: Mixture, priors: Priors) -> Iterator[float]:
 
 
 def _apart(one: Chain, other: Chain) -> Iterator[float]:
-    """Yield how far two models are apart: tables in their entries, means in units of spread, covariances as shares."""
+    """Yield how far two models are apart: tables and rates in their entries, means in units of spread, covariances as
+    shares."""
     for mine, its in zip(Counts(one).tables().values(), Counts(other).tables().values()):
         yield float(np.abs(mine - its).max())
+    if isinstance(one.emission, Counting) and isinstance(other.emission, Counting):
+        yield float(np.abs(one.emission.rates - other.emission.rates).max())
     if isinstance(one.emission, Gaussians) and isinstance(other.emission, Gaussians):
         a, b = one.emission.parts, other.emission.parts
         for c in range(len(a.means)):

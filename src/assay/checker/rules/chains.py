@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 
 from assay.checker.bounds.betting import Bets
 from assay.checker.bounds.holdout import Betting
@@ -24,6 +25,7 @@ from assay.checker.rule import Rule, View
 from assay.checker.rules.copies import repeated, sequence_keys
 from assay.checker.rules.densities import Mixture, check_factor, summed
 
+_LOG_GAMMA = 1e-13  # relative error of the logarithm of the gamma function, generously
 _TINY = 1e-290  # more than underflow hides of a scaled vector
 MOST_ENTRIES = 2**26
 """Rows times states up to which sequences are held."""
@@ -51,6 +53,29 @@ class Symbols:
             own = np.where(there[:, j, None], table.T[codes[:, j].astype(int)], 0.0)
             value, size = value + own, size + np.where(np.isfinite(own), np.abs(own), 0.0)
         error = gamma(2 * self.columns + 8) * size
+        return value - error, value + error
+
+
+@dataclass(frozen=True)
+class Counting:
+    """b(x | s): the product over columns of Poisson probabilities of counts, of rates (states, columns)."""
+
+    rates: np.ndarray
+
+    @property
+    def columns(self) -> int:
+        return self.rates.shape[1]
+
+    def log_bounds(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        there = ~np.isnan(X)
+        counts = np.where(there, X, 0.0)[:, None, :]
+        if np.any(counts != np.floor(counts)) or counts.min() < 0 or counts.max() >= 2.0**53:
+            raise Rejected("a row has an entry that is no count")
+        parts = np.stack([xlogy(counts, self.rates), -np.broadcast_to(self.rates, counts.shape[:1] + self.rates.shape),
+                          -np.broadcast_to(gammaln(counts + 1), counts.shape[:1] + self.rates.shape)])  # fmt: skip
+        parts = np.where(there[:, None, :], parts, 0.0)
+        size = np.where(np.isfinite(parts), np.abs(parts), 0.0).sum(axis=(0, 3))
+        value, error = parts.sum(axis=(0, 3)), above((gamma(4 * self.columns + 16) + _LOG_GAMMA) * (size + 1))
         return value - error, value + error
 
 
@@ -96,7 +121,7 @@ class Chain(Predictor):
 
     start: np.ndarray
     trans: np.ndarray
-    emission: Symbols | Gaussians
+    emission: "Symbols | Counting | Gaussians"
     reads_gaps = True
     loss = "sequence"
 
@@ -190,13 +215,20 @@ def check_rows_of(table: np.ndarray, name: str, shape: tuple[int, ...]) -> None:
         raise Rejected(f"rows of {name} must be at least 0 and sum to 1")
 
 
-def _chain(start: np.ndarray, trans: np.ndarray, emission: Symbols | Gaussians, k: int) -> Chain:
+def _chain(start: np.ndarray, trans: np.ndarray, emission: Symbols | Counting | Gaussians, k: int) -> Chain:
     check_rows_of(start, "startprob_", (k,))
     check_rows_of(trans, "transmat_", (k, k))
     return Chain(start, trans, emission)
 
 
-def read_symbols(start: np.ndarray, trans: np.ndarray, tables: np.ndarray, classes: None) -> Chain:
+def read_counts(start: np.ndarray, trans: np.ndarray, rates: np.ndarray, classes: None) -> Chain:
+    """Return the model of counts that these arrays define."""
+    if rates.ndim != 2 or rates.shape[0] != len(start) or not rates.size or np.any(rates < 0):
+        raise Rejected(f"lambdas_ must be rates >= 0, (states, columns); it has shape {rates.shape}")
+    return _chain(start, trans, Counting(rates), len(start))
+
+
+def read_symbols(start: np.ndarray, trans: np.ndarray, tables: np.ndarray, names: np.ndarray, classes: None) -> Chain:
     """Return the model of symbols that these arrays define; one column may have a plain table."""
     if tables.ndim == 3 and len(tables) < 2:
         raise Rejected("emissionprob_ of one column must have two dimensions")
@@ -204,6 +236,8 @@ def read_symbols(start: np.ndarray, trans: np.ndarray, tables: np.ndarray, class
     if tables.ndim != 3:
         raise Rejected(f"emissionprob_ has shape {tables.shape}")
     check_rows_of(tables, "emissionprob_", (len(tables), len(start), tables.shape[2]))
+    if len(names) and not len(set(names.tolist())) == len(names) <= tables.shape[2]:
+        raise Rejected("symbols_ must be different names, one for each symbol at most")
     return _chain(start, trans, Symbols(tables), len(start))
 
 

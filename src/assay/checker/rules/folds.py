@@ -1,10 +1,8 @@
 """Models of folds: their vote, and the mean of their error rates."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +12,8 @@ from assay.checker.numerics import above
 from assay.checker.predictors import Predictor, decided, error_counts
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.claims.definitions import Definition, percent
+from assay.claims.definitions import Definition
+from assay.claims.sentences import Sentence
 
 
 @dataclass(frozen=True)
@@ -110,20 +109,20 @@ def of_vote(value: float, folds: int) -> float:
     return min(1.0, above(value * folds / ((folds + 1) // 2), 2))
 
 
-def _mean(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    folds = params["folds"]
-    return (
-        f"The mean error rate on new data of the {folds} models of the folds, which is that of one drawn at random for "
-        f"each row, is at most {percent(value)}; that of their vote, therefore, at most "
-        f"{percent(of_vote(value, folds))}."
-    )
+_MEAN = Sentence(
+    {
+        "": "The mean error rate on new data of the {folds} models of the folds, which is that of one drawn at random "
+        "for each row, is at most {value:percent}; that of their vote, therefore, at most {vote:percent-up}."
+    },
+    lambda value, direction, params: {"vote": of_vote(value, params["folds"])},
+)
 
 
 CLAIMS = {
     "P22/1": Definition(
         "cross-validation.mean",
         FoldMean,
-        _mean,
+        _MEAN,
         ("A-IID(train)", "A-FOLDS", "A-DELTA"),
         quantity="mean error rate of the folds",
     )

@@ -5,7 +5,6 @@ are the logarithms of the class probabilities.
 """
 
 import math
-from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -17,7 +16,7 @@ from assay.checker.numerics import above, gamma, largest
 from assay.checker.predictors import Predictor
 from assay.checker.record import Rejected, count
 from assay.checker.rule import Rule, View
-from assay.claims.definitions import up
+from assay.claims.sentences import Part, Sentence
 
 IMPOSSIBLE = 1000.0
 
@@ -118,15 +117,16 @@ class CountsOfRows(Rule):
         return above(worst)
 
 
-def counts_of_rows(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    exact = "exactly those" if value == 0 else f"those, up to a share of {up(value, 1)} of the largest,"
-    prior = {
+COUNTS_OF_ROWS = Sentence(
+    {
+        "": "The counts that the probabilities are made of are {exact} of the {rows} training rows, and so of maximum "
+        "likelihood, smoothed as declared; the class probabilities are {shares}.",
+        "exact": "exactly those",
+        "up-to": "those, up to a share of {value:up1} of the largest,",
         "rows": "the shares of the classes",
-        "smoothed": f"the shares of the classes with {params.get('prior_alpha')} rows added to each",
+        "smoothed": "the shares of the classes with {prior_alpha} rows added to each",
         "uniform": "equal",
         "given": "as given",
-    }[params["prior"]]
-    return (
-        f"The counts that the probabilities are made of are {exact} of the {params['rows']} training rows, and so of "
-        f"maximum likelihood, smoothed as declared; the class probabilities are {prior}."
-    )
+    },
+    lambda value, direction, params: {"exact": Part("up-to" if value else "exact"), "shares": Part(params["prior"])},
+)

@@ -19,7 +19,8 @@ from assay.checker.rule import View
 from assay.checker.rules import kernel_gap
 from assay.checker.rules.kernels import KernelMachine
 from assay.checker.rules.problem import Penalised, check_intercept
-from assay.claims.definitions import Definition, gap_sentence
+from assay.claims.definitions import Definition
+from assay.claims.sentences import gap_sentence
 
 SHORTEN = 1 - 1e-12  # pays for bounds C_i that were rounded in another order
 

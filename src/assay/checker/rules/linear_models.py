@@ -1,17 +1,12 @@
 """What linear models and kernel expansions share: the reader of coefficients, sentences of claims that both make."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from assay.checker.predictors import Linear
 from assay.checker.record import Rejected
-from assay.claims.definitions import (
-    classes_in_words,
-    outward,
-    up,
-)
+from assay.claims.sentences import CLASSES, Sentence, classes, part
 
 
 def read_linear(W: np.ndarray, b: np.ndarray, classes: tuple[str, ...] | None) -> Linear:
@@ -26,20 +21,23 @@ def read_linear(W: np.ndarray, b: np.ndarray, classes: tuple[str, ...] | None) -
     return Linear(W, np.broadcast_to(b, (len(W),)), classes)
 
 
-def mistakes(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    """Return the sentence of Novikoff's bound."""
-    return (
-        f"To separate {classes_in_words(params)} the perceptron made {params['updates']} updates, within the bound "
-        f"(R / margin)^2 <= {up(value, 6)} for a separator of margin {outward(params['margin'], 'lower', 6)}."
-    )
+MISTAKES = Sentence(
+    CLASSES
+    | {
+        "": "To separate {classes} the perceptron made {updates} updates, within the bound (R / margin)^2 <= "
+        "{value:up6} for a separator of margin {margin:down6}."
+    },
+    lambda value, direction, params: {"classes": classes(params)},
+)
 
 
-def enclosure(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    """Return the sentence of the distance to the exact optimum."""
-    text = f"The coefficients are within distance {up(value)} of the exact optimum's."
-    if "fixed_rows" in params:
-        text += f" The exact optimum predicts the same class on at least {params['fixed_rows']} training rows."
-    return text
+ENCLOSURE = Sentence(
+    {
+        "": "The coefficients are within distance {value:up} of the exact optimum's.{same}",
+        "fixed": " The exact optimum predicts the same class on at least {fixed_rows} training rows.",
+    },
+    lambda value, direction, params: {"same": part("fixed_rows" in params, "fixed")},
+)
 
 
 def class_weights(array: np.ndarray, model: Any) -> bool:

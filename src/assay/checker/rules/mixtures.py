@@ -12,8 +12,7 @@ a fixed point and nowhere else. An amount `reg` on the diagonals adds reg U_k' U
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import logsumexp
@@ -30,7 +29,7 @@ from assay.checker.rules.densities import (
     check_factor,
     summed,
 )
-from assay.claims.definitions import WEIGHED, up
+from assay.claims.sentences import WEIGHED, Sentence, with_digits
 
 _FARTHEST = 50.0  # error of a logarithm of a share beyond which nothing is claimed
 MOST_WORK = 4e8
@@ -410,8 +409,7 @@ class HistogramCounts(Rule):
         return float(self.outside)
 
 
-def log_likelihood(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    """Return the sentence of the mean log-likelihood."""
-    shown = f"{params['center']:.6g}"
-    within = up(value + abs(params["center"] - float(shown)), 1)
-    return f"The mean log-likelihood of the training rows is {shown} nats, to within {within}{WEIGHED}."
+LOG_LIKELIHOOD = Sentence(
+    {"": "The mean log-likelihood of the training rows is {shown} nats, to within {within:up1}" + WEIGHED + "."},
+    with_digits,
+)

@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from assay.messages import Message
 from assay.report.env import render
 from assay.report.words import LANGUAGES, language_of
 from assay.studio.jobs import Question
@@ -58,11 +59,11 @@ async def form(request: Request, files: int = 0) -> FormData:
     if not request.headers.get("content-type", "").startswith(
         ("application/x-www-form-urlencoded", "multipart/form-data")
     ):
-        raise HTTPException(415, "Refused: this is not a form.")
+        raise HTTPException(415, Message("no-form"))
     given = await request.form(max_files=files, max_fields=2_000, max_part_size=2**20)
     secret = given.get("csrf")
     if not isinstance(secret, str) or not hmac.compare_digest(secret.encode(), request.state.session.csrf.encode()):
-        raise HTTPException(403, "Refused: the form is not of this session. Load the page again.")
+        raise HTTPException(403, Message("no-session"))
     return given
 
 
@@ -85,7 +86,7 @@ def table_of(request: Request) -> TableEntry:
     """Return the table that the address names."""
     found = workspace(request).tables.get(request.path_params["key"])
     if found is None:
-        raise HTTPException(404, "There is no such table.")
+        raise HTTPException(404, Message("no-table"))
     return found
 
 
@@ -93,7 +94,7 @@ def run_of(request: Request) -> Run:
     """Return the study that the address names."""
     found = workspace(request).runs.get(request.path_params["key"])
     if found is None:
-        raise HTTPException(404, "There is no such study.")
+        raise HTTPException(404, Message("no-study"))
     return found
 
 

@@ -6,6 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from assay.messages import Message
 from assay.report.words import LANGUAGES
 from assay.studio.jobs import Question
 from assay.studio.pages import answered, form, go, number_in, page, text_of, workspace
@@ -83,7 +84,7 @@ async def steps(request: Request) -> Response:
     y = asked.get("y") if asked.get("y") in numbers else next((name for name in numbers if name != x), "")
     question = None
     if which not in ALGORITHMS:
-        raise HTTPException(404, "There is no such algorithm.")
+        raise HTTPException(404, Message("no-algorithm"))
     if table and x and y:
         question = await answered(
             request,

@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 
+from assay.messages import Message
 from assay.report.board import best_first
 from assay.report.page import page as report
 from assay.studio.pages import form, go, language, page, run_of
@@ -60,7 +61,7 @@ async def download(request: Request) -> Response:
     """The model, or the report, as a file."""
     run, name = run_of(request), request.path_params["name"]
     if name not in ("model.assay", "report.html") or not run.found:
-        raise HTTPException(404, "There is no such file.")
+        raise HTTPException(404, Message("no-file"))
     if name == "model.assay":
         return FileResponse(run.model, media_type="application/octet-stream", filename=name)
     text = await run_in_threadpool(report, run.found, run.table.name, language(request))

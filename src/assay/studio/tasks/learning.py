@@ -6,6 +6,7 @@ from typing import Any
 from assay import learning, persist
 from assay.explain import compare as compared
 from assay.learning.events import Event, Finished, First, Left, Note, Started
+from assay.messages import Message
 from assay.report.board import row
 from assay.report.views import shown_of
 from assay.studio import child
@@ -48,7 +49,7 @@ def verify(source: Source, kinds: dict[str, Any], file: str) -> dict[str, Any]:
 
     model, certificate = persist.load(file)
     if certificate is None:
-        raise ValueError("the model has no certificate.")
+        raise ValueError(Message("no-certificate"))
     report = check(certificate, model, open_raw(source, kinds))
     parts = audit(certificate, families_of(model.stored()))
     files = dict.fromkeys(part.file for part in parts)

@@ -5,7 +5,7 @@ import math
 import sys
 from typing import Any
 
-from assay.messages import method
+from assay.messages import Message, method
 from assay.registry import learners
 from assay.theory import plan as theory
 from assay.theory.spaces import OfDimension
@@ -39,7 +39,7 @@ def methods(name: str = "") -> Any:
             for key, card in cards.items()
         ]
     if name not in known:
-        raise ValueError(f"there is no learner {name[:60]!r}.")
+        raise ValueError(Message("no-learner", name=name[:60]))
     kind = known[name]
     card = kind.card
     module = inspect.cleandoc(sys.modules[kind.__module__].__doc__ or "")

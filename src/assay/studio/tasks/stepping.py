@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.data import read
+from assay.messages import Message
 
 ROWS, CELLS = 160, 24
 Frame = dict[str, Any]
@@ -37,7 +38,7 @@ def steps(which: str, sample: str, x: str, y: str, target: str) -> dict[str, Any
     labels, classes = _two_classes(table.column(target))
     there = np.flatnonzero(np.isfinite(both).all(axis=1) & (labels >= 0))
     if len(there) < 10 or len(np.unique(labels[there])) < 2:
-        raise ValueError("these two columns have too few rows with values and two classes.")
+        raise ValueError(Message("steps.few"))
     there = there[np.sort(np.random.default_rng(0).permutation(len(there))[:ROWS])]
     mean, scale = both[there].mean(axis=0), both[there].std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)

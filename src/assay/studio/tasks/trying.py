@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from assay import persist
-from assay.claims.definitions import outward
+from assay.claims.sentences import outward
 from assay.learning import TableModel
+from assay.messages import Message
 
 Values = dict[str, Any]
 
@@ -62,7 +63,7 @@ def interval(low: float, high: float) -> str:
 def _encoded(model: TableModel, columns: dict[str, list[Any]]) -> np.ndarray:
     X, unknown = model.encode(columns)
     for name, words in unknown.items():
-        raise ValueError(f"{words[0][:60]!r} is not a value of the column {name!r}.")
+        raise ValueError(Message("typed.level", text=words[0][:60], column=name))
     return X
 
 
@@ -80,9 +81,9 @@ def _value(column: dict[str, Any], text: str) -> Any:
     try:
         value = float(text)
     except ValueError:
-        raise ValueError(f"the column {column['name']!r} needs a number; got {text[:60]!r}.") from None
+        raise ValueError(Message("typed.number", column=column["name"], text=text[:60])) from None
     if not np.isfinite(value):
-        raise ValueError(f"the column {column['name']!r} needs a finite number; got {text[:60]!r}.")
+        raise ValueError(Message("typed.finite", column=column["name"], text=text[:60]))
     return value
 
 

@@ -18,8 +18,8 @@ _LINE = 0.115  # height of a line of a table, in inches
 
 
 def network_frame(model: Any, tables: bool = True) -> Frame:
-    """Return `x` (inches), `depth`, `name` and `table` (lines of text, empty without `tables`) of each node; `edges`, and
-    the `routes` of these, their x in each layer from parent to child.
+    """Return `x`, `width` (inches), `depth`, `name` and `table` (lines of text, empty without `tables`) of each node;
+    `edges`, and the `routes` of these, their x in each layer from parent to child.
 
     A node stands below all its parents; no edge passes behind another node.
     """

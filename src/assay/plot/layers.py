@@ -1,11 +1,12 @@
 """Where to draw the nodes of a directed acyclic graph so that its edges can be followed.
 
-Nodes stand in layers, children below parents (Sugiyama, Tagawa and Toda 1981). An edge that passes layers has a place of
-its own in each, so that it meets no node there. Layers are ordered by the mean places of neighbours, up and down, and
+Nodes stand in layers, children below parents (Sugiyama, Tagawa and Toda 1981). An edge that passes layers has a place
+of its own in each, so that it meets no node there. Layers are ordered by the mean places of neighbours, up and down, and
 the order with the fewest crossings is kept; then places move towards those of their neighbours as far as there is room.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ def _places(parents: Sequence[Sequence[int]], layer: np.ndarray, width: Sequence
                 up.append([])
                 down.append([])
             chain.append(child)
-            for one, other in zip(chain, chain[1:]):
+            for one, other in pairwise(chain):
                 down[one].append(other)
                 up[other].append(one)
             found.chains.append(chain)
@@ -86,7 +87,7 @@ def _places(parents: Sequence[Sequence[int]], layer: np.ndarray, width: Sequence
 def _sort(places: _Places, downwards: bool) -> None:
     """Order each layer by the mean places of the neighbours in the layer before it."""
     layers, near = (places.layers, places.up) if downwards else (places.layers[::-1], places.down)
-    for before, here in zip(layers, layers[1:]):
+    for before, here in pairwise(layers):
         at = {one: k for k, one in enumerate(before)}
         own = {one: k for k, one in enumerate(here)}
         mean = {one: np.mean([at[other] for other in near[one]]) if near[one] else own[one] for one in here}
@@ -95,7 +96,7 @@ def _sort(places: _Places, downwards: bool) -> None:
 
 def _crossings(layers: Sequence[Sequence[int]], down: Sequence[Sequence[int]]) -> int:
     total = 0
-    for here, below in zip(layers, layers[1:]):
+    for here, below in pairwise(layers):
         at = {one: k for k, one in enumerate(below)}
         ends = np.array([end for one in here for end in sorted(at[other] for other in down[one])])
         starts = np.array([k for k, one in enumerate(here) for _ in down[one]])

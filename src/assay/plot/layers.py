@@ -1,8 +1,8 @@
 """Where to draw the nodes of a directed acyclic graph so that its edges can be followed.
 
 Nodes stand in layers, children below parents (Sugiyama, Tagawa and Toda 1981). An edge that passes layers has a place
-of its own in each, so that it meets no node there. Layers are ordered by the mean places of neighbours, up and down, and
-the order with the fewest crossings is kept; then places move towards those of their neighbours as far as there is room.
+of its own in each, so that it meets no node there. Layers are ordered by the mean places of neighbours, up and down,
+and the order with the fewest crossings is kept; then places move towards their neighbours as far as there is room.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,8 @@ def _layers(parents: Sequence[Sequence[int]], order: Sequence[int]) -> np.ndarra
 
 def _places(parents: Sequence[Sequence[int]], layer: np.ndarray, width: Sequence[float]) -> _Places:
     layers: list[list[int]] = [np.flatnonzero(layer == k).tolist() for k in range(layer.max(initial=0) + 1)]
-    up, down = ([[] for _ in parents] for _ in range(2))
+    up: list[list[int]] = [[] for _ in parents]
+    down: list[list[int]] = [[] for _ in parents]
     found = _Places(layers, up, down, list(width), [])
     for child, above in enumerate(parents):
         for parent in above:

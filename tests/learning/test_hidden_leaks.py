@@ -10,7 +10,7 @@ import pytest
 import assay
 from assay.data import raw_table, read
 from assay.guarantees.draws import HOLDOUT, permutation
-from assay.guarantees.ledger import CertifyOptions
+from assay.guarantees.ledger import CertifyOptions, before_looks
 from assay.learning import events, looks, study
 
 ASKED = {"trials": 1, "workers": 0}
@@ -163,6 +163,7 @@ def test_prediction_sets_pay_for_a_further_look(ledger, tmp_path):
     table = plain(400)
     first, second = learnt(table), learnt(table)
     assert (first.model.memory.compared, second.model.memory.compared) == (1, 6)
+    assert 0.0499999 < before_looks(second.certificate) <= 0.05  # it is not paid for twice
     assert second.model.memory.size(0.8, 0.05) == first.model.memory.size(0.8, 0.05 / 6)
     assert assay.verify(second.certificate, second.model, table).holds
     unpaid = replace(second.model.memory, compared=1)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from assay.claims.definitions import Definition, definition
+from assay.claims.definitions import Definition
+from assay.claims.directory import definition
 
 FORMAT = "assay-certificate/3"
 

@@ -18,6 +18,7 @@ from assay.claims.model import StoredModel
 from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, raw_table
 from assay.guarantees.ledger import CertifyOptions, price_of_look
 from assay.guarantees.seal import About, DataSplit, Others, issue
+from assay.learning.fold_sizes import outward
 from assay.learning.memory import Memory, class_scores, ranked, remember, sizes_of
 
 _NAME = "learning.TableModel"
@@ -257,7 +258,8 @@ class TableModel:
         """Return the prediction sets of encoded rows."""
         size, scores = self._size(coverage, delta, "classify"), class_scores(self.learner, X)
         assert scores is not None
-        return scores >= scores.max(axis=1, keepdims=True) - size * (1 + 1e-9)
+        most = scores.max(axis=1, keepdims=True)
+        return scores >= most - outward(size, np.abs(scores).max(axis=1, keepdims=True))
 
     def predict_interval(self, source: Any, coverage: float, delta: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of an interval around each prediction.
@@ -269,7 +271,8 @@ class TableModel:
     def intervals(self, X: np.ndarray, coverage: float, delta: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the intervals of encoded rows."""
         size, predicted = self._size(coverage, delta, "regress"), self.learner.predict(X)
-        return predicted - size, predicted + size
+        wide = outward(size, np.abs(predicted))
+        return predicted - wide, predicted + wide
 
     def _size(self, coverage: float, delta: float, task: str) -> float:
         return self._promised(coverage, task).size(coverage, delta)

@@ -1,6 +1,8 @@
 """The sentences of the library in English, the source of the other languages; see `assay.messages`."""
 
-MESSAGES = {
+from assay.messages.reasons_en import REASONS
+
+MESSAGES = REASONS | {
     "sentences": "{parts: }",
     "file.encoding": "{file} is not UTF-8; it was read as {encoding}. If its letters look wrong, save it as UTF-8.",
     "task.unknown": "{--task} must be classify or regress; got {given!r}.",

@@ -1,6 +1,8 @@
 """The sentences of `assay.messages.en` in Chinese, as pages show them."""
 
-MESSAGES = {
+from assay.messages.reasons_zh import REASONS
+
+MESSAGES = REASONS | {
     "sentences": "{parts:}",
     "file.encoding": "{file} 不是 UTF-8 编码，已按 {encoding} 读取。如果文字显示不对，请另存为 UTF-8。",
     "task.unknown": "任务必须是分类（classify）或回归（regress），不能是 {given!r}。",

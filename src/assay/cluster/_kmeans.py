@@ -223,10 +223,9 @@ class KMeans(Centroids):
     16.0
     """
 
+    further_loops = ({"algorithm": "exact"},)
     card = Card(
         name="k-means",
-        zh="k均值聚类",
-        mission=("CLU-06", "CLU-07", "CLU-08", "CLU-09", "CLU-10", "CLU-11", "CLU-13", "CLU-15"),
         task="cluster",
         model=Voronoi(),
         strategy="sum of squared distances to the nearest of k centres",

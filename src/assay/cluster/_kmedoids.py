@@ -196,8 +196,6 @@ class KMedoids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, Tr
     figure = "prototypes"
     card = Card(
         name="k-medoids",
-        zh="k中心点聚类",
-        mission=("CLU-42",),
         task="cluster",
         model=Voronoi(),
         strategy="sum of distances to the nearest of k rows",

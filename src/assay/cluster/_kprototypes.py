@@ -253,8 +253,6 @@ class KPrototypes(Mixed):
 
     card = Card(
         name="k-prototypes",
-        zh="k原型聚类",
-        mission=("CLU-42",),
         task="cluster",
         model=MixedCells(),
         strategy="squared differences of numbers and weighted mismatches of names to the nearest of k prototypes",
@@ -333,8 +331,6 @@ class KModes(Mixed):
 
     card = Card(
         name="k-modes",
-        zh="k众数聚类",
-        mission=("CLU-42",),
         task="cluster",
         model=MixedCells(),
         strategy="names that differ from the nearest of k modes",

@@ -106,8 +106,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MoreKernels):
     family = "expansion.map"
     card = Card(
         name="Kernel principal component analysis",
-        zh="核主成分分析",
-        mission=("DEC-08",),
         task="transform",
         model=KernelFunctions(),
         strategy="variance in the kernel's space along orthonormal directions",

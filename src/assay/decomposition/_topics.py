@@ -116,8 +116,6 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     card = Card(
         name="Latent Dirichlet allocation",
-        zh="隐狄利克雷分布",
-        mission=("LAT-21", "LAT-22"),
         task="density",
         model="mixtures of topics, which are distributions of words",
         strategy="variational lower bound of the log-likelihood, or the posterior given the words",

@@ -93,8 +93,6 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     constraints: ClassVar[dict[str, Constraint]] = {"mu": Number(low=0.0), "n_components": Maybe(Count())}
     card = Card(
         name="Kernel discriminant analysis",
-        zh="核线性判别分析",
-        mission=("KER-89",),
         task="classify",
         model=KernelFunctions(),
         strategy="Fisher ratio in the kernel's space, scatter within classes regularised",

@@ -135,16 +135,12 @@ class LinearDiscriminantAnalysis(
     }
     card = Card(
         name="Linear discriminant analysis",
-        zh="线性判别分析",
-        mission=(
-            *("LIN-26", "LIN-27", "LIN-30", "LIN-31", "LIN-32", "LIN-33", "LIN-34", "LIN-35", "LIN-37"),
-            *("DEC-05", "DEC-06"),
-        ),
         task="classify",
         model=Linear(),
         strategy="Fisher ratio of scatter between classes to scatter within them",
         algorithm="one pass for the moments, spectral decomposition with a pseudo-inverse",
         guarantee=("lda.optimality", "gaussian.mle", "vc", "margin.kernel", "margin.multiclass", "pac-bayes.linear"),
+        first=1,
     )
 
     solver: str = "svd"

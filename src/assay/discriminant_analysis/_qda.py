@@ -102,8 +102,6 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
 
     card = Card(
         name="Quadratic discriminant analysis",
-        zh="二次判别分析",
-        mission=(),
         task="classify",
         model=Quadratic(),
         strategy="likelihood of Gaussian classes",

@@ -98,8 +98,6 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
     }
     card = Card(
         name="AdaBoost classifier",
-        zh="自适应提升",
-        mission=tuple(f"ENS-{i:02d}" for i in range(6, 26)),
         task="classify",
         ensemble="serial",
         model=OfAnySize("weighted votes of stumps, as many as the rows ask for"),

@@ -74,8 +74,6 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
     constraints: ClassVar = {"n_forests": Count()}
     card = Card(
         name="Committee of forests",
-        zh="森林委员会",
-        mission=("ENS-33", "ENS-37"),
         task="classify",
         ensemble="parallel",
         model=OfAnySize("votes of forests of trees of any size"),

@@ -118,14 +118,14 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     }
     card = Card(
         name="Committee of classifiers",
-        zh="投票法",
-        mission=("ENS-01", "ENS-02", "ENS-48", "ENS-49", "ENS-50", "ENS-51", "ENS-52"),
         task="classify",
         ensemble="parallel",
         model=Unbounded("votes of learners of any class"),
         strategy="that of the members; voting",
         algorithm="members on threads; weights by a quadratic programme over the simplex",
         guarantee=("weights.simplex", "selective.fixed", "selective.risk"),
+        role="vote",
+        begin=lambda rows: {"voting": "soft"},
     )
 
     _: KW_ONLY
@@ -325,14 +325,13 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
     family = "votes.regressor"
     card = Card(
         name="Committee of regressors",
-        zh="平均法",
-        mission=("ENS-01", "ENS-46", "ENS-47", "ENS-48"),
         task="regress",
         ensemble="parallel",
         model=Unbounded("means of learners of any class"),
         strategy="that of the members; averaging",
         algorithm="members on threads; weights by a quadratic programme over the simplex",
         guarantee=("weights.simplex",),
+        role="vote",
     )
     vote_weights_: np.ndarray = field(init=False)
 

@@ -160,13 +160,12 @@ class ThresholdClassifier(Weighing):
 
     card = Card(
         name="Moved threshold",
-        zh="阈值移动",
-        mission=("LIN-24", "MUL-08", "MUL-09", "MUL-12"),
         task="classify",
         model=Unbounded("decisions from the probabilities of a learner of any class"),
         strategy="that of the learner",
         algorithm="probabilities times weights of the classes",
         guarantee=("cost.holdout",),
+        role="threshold",
     )
 
     estimator: Any = None
@@ -305,13 +304,12 @@ class CostClassifier(Weighing):
     }
     card = Card(
         name="Least expected cost",
-        zh="代价敏感",
-        mission=("MUL-12", "BAY-04"),
         task="classify",
         model=Unbounded("decisions from the probabilities of a learner of any class"),
         strategy="expected cost, by the learner's probabilities",
         algorithm="probabilities times costs; the threshold may be chosen on rows kept out",
         guarantee=("cost.chosen", "cost.holdout"),
+        role="cost",
     )
 
     estimator: Any = None

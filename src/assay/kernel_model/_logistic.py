@@ -103,8 +103,6 @@ class KernelLogisticRegression(LogisticKernelObjective, ExpansionClassifier):
     }
     card = Card(
         name="Kernel logistic regression",
-        zh="核对数几率回归",
-        mission=("KER-33", "KER-78", "KER-79"),
         task="classify",
         model=KernelFunctions(),
         strategy="log loss + squared norm of the kernel's space",

@@ -82,8 +82,6 @@ class KernelPerceptron(ExpansionClassifier):
     constraints: ClassVar[dict[str, Constraint]] = {"max_iter": Count(), "fit_intercept": Flag, "shuffle": Flag}
     card = Card(
         name="Kernel perceptron",
-        zh="核感知机",
-        mission=("KER-79",),
         task="classify",
         model=KernelFunctions(),
         strategy="number of misclassified rows, by correcting mistakes",

@@ -81,8 +81,6 @@ class KernelRidge(SquaredKernelObjective, RegressorMixin, MoreKernels):
     family = "kernel.regressor"
     card = Card(
         name="Kernel ridge regression",
-        zh="核岭回归",
-        mission=("KER-78",),
         task="regress",
         model=KernelFunctions(),
         strategy="squared loss + squared norm of the kernel's space",

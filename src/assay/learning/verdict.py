@@ -105,6 +105,7 @@ _METRICS = {
     "error": Message("metric.error"), "balanced": Message("metric.balanced"), "logloss": Message("metric.logloss"),
     "auc": Message("metric.auc"), "brier": Message("metric.brier"), "f1": Message("metric.f1"),
     "cost": Message("metric.cost"), "mae": Message("metric.mae"), "rmse": Message("metric.rmse"),
+    "r2": Message("metric.r2"),
 }  # fmt: skip
 
 

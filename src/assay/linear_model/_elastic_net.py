@@ -129,14 +129,13 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
 
     card = Card(
         name="Elastic net",
-        zh="弹性网络",
-        mission=("LIN-08",),
         task="regress",
         model=LinearFunctions(),
         strategy="squared loss + L1 + L2",
         algorithm="coordinate descent on second moments, with active columns",
         guarantee=("elastic-net.gap", "solution.enclosure"),
         search={"alpha": log(1e-4, 10), "l1_ratio": Range(0.05, 0.95)},
+        first=2,
     )
 
     constraints: ClassVar = {
@@ -337,8 +336,6 @@ class Lasso(ElasticNet):
 
     card = Card(
         name="Lasso",
-        zh="套索回归",
-        mission=("LIN-08",),
         task="regress",
         model=LinearFunctions(),
         strategy="squared loss + L1",

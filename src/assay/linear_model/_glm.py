@@ -110,8 +110,6 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
 
     card = Card(
         name="Generalised linear model",
-        zh="广义线性模型",
-        mission=("LIN-09", "LIN-10"),
         task="regress",
         model=LinearFunctions(),
         strategy="deviance of the distribution + L2",

@@ -168,8 +168,6 @@ class LinearRegression(_LeastSquares):
 
     card = Card(
         name="Linear regression",
-        zh="线性回归",
-        mission=("LIN-01", "LIN-02", "LIN-04", "LIN-05", "LIN-06"),
         task="regress",
         model=LinearFunctions(),
         strategy="squared loss",
@@ -247,14 +245,15 @@ class Ridge(_LeastSquares):
 
     card = Card(
         name="Ridge regression",
-        zh="岭回归",
-        mission=("LIN-08",),
         task="regress",
         model=LinearFunctions(),
         strategy="squared loss + L2",
         algorithm="normal equations, with refinement where the condition asks for it",
         guarantee=("ridge.gap", "solution.enclosure", "opt.suboptimality"),
         search={"alpha": log(1e-3, 1e4)},
+        first=1,
+        light=True,
+        quick=True,
     )
 
     constraints: ClassVar = {

@@ -122,8 +122,6 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
 
     card = Card(
         name="Logistic regression",
-        zh="对数几率回归",
-        mission=("LIN-10", "LIN-13", "LIN-15", "LIN-16", "LIN-18", "LIN-19", "LIN-20", "LIN-21", "LIN-24"),
         task="classify",
         model=Linear(),
         strategy="log loss + L1, L2",
@@ -142,6 +140,9 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             "stability.ball",
         ),
         search={"C": log(1e-3, 1e3)},
+        first=3,
+        light=True,
+        quick=True,
     )
 
     constraints: ClassVar = {

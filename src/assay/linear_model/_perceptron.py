@@ -128,8 +128,6 @@ class Perceptron(ClassifierMixin, LinearClassifier):
 
     card = Card(
         name="Perceptron",
-        zh="感知机",
-        mission=("LIN-39", "LIN-43", "LIN-45", "LIN-46", "LIN-47", "LIN-48", "LIN-50", "LIN-52", "MUL-07"),
         task="classify",
         model=Linear(),
         strategy="number of misclassified rows, by correcting mistakes",

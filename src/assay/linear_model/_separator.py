@@ -87,8 +87,6 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
 
     card = Card(
         name="Linear separator",
-        zh="线性分离器",
-        mission=("LIN-39", "LIN-41"),
         task="classify",
         model=Linear(),
         strategy="no training error",

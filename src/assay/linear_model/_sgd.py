@@ -85,8 +85,6 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
     probabilities_of_family = False  # those of a loss that is not the logistic one follow another rule
     card = Card(
         name="Linear classifier by stochastic gradients",
-        zh="随机梯度下降分类",
-        mission=("LIN-22", "LIN-23", "OPT-02", "OPT-03", "OPT-17"),
         task="classify",
         model=Linear(),
         strategy="a loss of choice + L2",
@@ -247,8 +245,6 @@ class SGDRegressor(RegressorMixin, SparseCoefficients, LinearRegressor, Descent)
 
     card = Card(
         name="Linear regression by stochastic gradients",
-        zh="随机梯度下降回归",
-        mission=("LIN-07", "OPT-02", "OPT-03"),
         task="regress",
         model=LinearFunctions(),
         strategy="a loss of choice + L2",

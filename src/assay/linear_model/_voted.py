@@ -139,8 +139,6 @@ class VotedPerceptron(ClassifierMixin, Learner):
 
     card = Card(
         name="Voted perceptron",
-        zh="投票感知机",
-        mission=("LIN-43",),
         task="classify",
         model=HalfSpaceVotes(),
         strategy="number of misclassified rows, by correcting mistakes; a vote of all hypotheses met",

@@ -5,6 +5,10 @@ from assay.messages.reasons_en import REASONS
 MESSAGES = REASONS | {
     "sentences": "{parts: }",
     "file.encoding": "{file} is not UTF-8; it was read as {encoding}. If its letters look wrong, save it as UTF-8.",
+    "task.unknown": "{--task} must be classify or regress; got {given!r}.",
+    "task.unknown@page": "The task must be classify or regress; got {given!r}.",
+    "metric.unknown": "{--metric} for {task} must be one of {allowed:, }; got {given!r}.",
+    "metric.unknown@page": "The metric for {task} must be one of {allowed:, }; got {given!r}.",
     "clip.classes": "{--clip} is for regression: the error rate of a classifier lies between 0 and 1.",
     "clip.classes@page": "The largest error that counts is for regression: the error rate of a classifier lies between 0 and 1.",
     # what a table hides
@@ -74,8 +78,6 @@ MESSAGES = REASONS | {
     "cost.shape": "the cost matrix must be {classes} x {classes} numbers >= 0 (row: true class, column: decision, both in sorted order); got shape {shape}.",
     "cost.metric": "a cost matrix is what is minimised; leave {metric:--metric} out.",
     "cost.metric@page": "A cost matrix is what is minimised; choose no other metric.",
-    "metric.unknown": "{--metric} for {task} must be one of {allowed:, }; got {name!r}.",
-    "metric.unknown@page": "The metric for {task} must be one of {allowed:, }; got {name!r}.",
     "task.classification": "classification",
     "task.regression": "regression",
     "learner.unknown": "{name!r} is not a learner for {task}; there are {allowed:, }.",
@@ -189,6 +191,7 @@ MESSAGES = REASONS | {
     "metric.cost": "mean cost",
     "metric.mae": "mean absolute error",
     "metric.rmse": "root mean squared error",
+    "metric.r2": "R^2",
     "chosen": "{name} is chosen: of {learners} learners tried on the {rows} training rows its {metric} in cross-validation ({score}) was the best, or level with the best.",
     "chosen.unproved-rows": "Nothing is proved about its error on new data: there are too few rows held out.",
     "chosen.unproved-groups": "Nothing is proved about its error on new data: there are too few groups held out.",

@@ -68,8 +68,6 @@ class HistogramDensity(DensityEstimator):
     figure = "histogram"
     card = Card(
         name="Histogram",
-        zh="直方图密度估计",
-        mission=("CON-47",),
         task="density",
         model="densities constant on the cells of a grid",
         strategy="log-likelihood of the rows",

@@ -338,17 +338,16 @@ def decode(said: np.ndarray, M: np.ndarray, decoding: int) -> np.ndarray:
     return won + confidence / (3 * (np.abs(confidence) + 1))
 
 
-def reduction_card(name: str, zh: str, mission: tuple[str, ...], algorithm: str) -> Card:
+def reduction_card(name: str, algorithm: str) -> Card:
     return Card(
         name=name,
-        zh=zh,
-        mission=mission,
         task="classify",
         model=Unbounded("classifiers of many classes by classifiers of two"),
         strategy="that of the members",
         algorithm=algorithm,
         guarantee=("code.bits",),
         most_rows=20_000,
+        role="reduction",
     )
 
 
@@ -377,7 +376,7 @@ class OneVsOneClassifier(Reduced):
     (3, True)
     """
 
-    card = reduction_card("One against one", "一对一", ("MUL-01", "MUL-02"), "a member for every pair, on threads")
+    card = reduction_card("One against one", "a member for every pair, on threads")
 
     estimator: Any = None
     _: KW_ONLY
@@ -424,7 +423,7 @@ class OneVsRestClassifier(Reduced):
     (3, True)
     """
 
-    card = reduction_card("One against the rest", "一对其余", ("MUL-01", "MUL-03"), "a member for each, on threads")
+    card = reduction_card("One against the rest", "a member for each, on threads")
 
     estimator: Any = None
     _: KW_ONLY

@@ -133,10 +133,9 @@ class KNeighborsClassifier(LabelColumns, Neighbors):
     (array([[0.1, 0.9]]), array([[3, 2]]))
     """
 
+    further_loops = ({"algorithm": "brute"}, {"algorithm": "kd_tree"})
     card = Card(
         name="k nearest neighbours",
-        zh="k近邻",
-        mission=("CLU-03", "CLU-35", "CLU-36"),
         task="classify",
         model=NearestRows(),
         strategy="none: the vote of the k nearest training rows",
@@ -144,6 +143,7 @@ class KNeighborsClassifier(LabelColumns, Neighbors):
         guarantee=("knn.neighbors", "knn.loo-errors", "knn.loo"),
         most_rows=50_000,
         search={"n_neighbors": log(1, 50, whole=True), "weights": options("uniform", "distance"), "p": options(1, 2)},
+        first=4,
     )
     family = "neighbors.classifier"
 
@@ -238,10 +238,9 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
     array([2.5])
     """
 
+    further_loops = ({"algorithm": "brute"}, {"algorithm": "kd_tree"})
     card = Card(
         name="k nearest neighbours regression",
-        zh="k近邻回归",
-        mission=("CLU-03",),
         task="regress",
         model=NearestRows(),
         strategy="none: the mean of the k nearest training rows",
@@ -249,6 +248,7 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
         guarantee=("knn.neighbors",),
         most_rows=50_000,
         search={"n_neighbors": log(1, 50, whole=True), "weights": options("uniform", "distance"), "p": options(1, 2)},
+        first=3,
     )
     family = "neighbors.regressor"
 

@@ -376,8 +376,6 @@ class ElmanClassifier(ClassifierMixin, Elman):
     family = "elman.classifier"
     card = Card(
         name="Elman network classifier",
-        zh="Elman网络",
-        mission=("NNW-33", "NNW-34"),
         task="classify",
         model=Networks(),
         strategy="log loss of steps + L2 on the weights",
@@ -442,8 +440,6 @@ class ElmanRegressor(RegressorMixin, Elman):
     family = "elman.regressor"
     card = Card(
         name="Elman network regression",
-        zh="Elman网络回归",
-        mission=("NNW-33", "NNW-34"),
         task="regress",
         model=Networks(),
         strategy="squared error of steps + L2 on the weights",

@@ -106,8 +106,6 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     figure = "u_matrix"
     card = Card(
         name="Self-organising map",
-        zh="自组织映射网络",
-        mission=("NNW-30", "NNW-31", "DEC-09"),
         task="transform",
         model=Cells(),
         strategy="none in closed form: squared distances to prototypes, smoothed over the grid",

@@ -347,8 +347,6 @@ class RBFRegressor(BasisRegressor, Radial):
     family = "basis.radial-regressor"
     card = Card(
         name="Radial basis function regression",
-        zh="径向基函数网络回归",
-        mission=("NNW-24", "NNW-25", "NNW-26"),
         task="regress",
         model=Networks(),
         strategy="squared error + L2 on the output weights",
@@ -396,8 +394,6 @@ class RBFClassifier(BasisClassifier, Radial):
     family = "basis.radial-classifier"
     card = Card(
         name="Radial basis function classifier",
-        zh="径向基函数网络",
-        mission=("NNW-24", "NNW-25"),
         task="classify",
         model=Networks(),
         strategy="squared error of +1 and -1 + L2 on the output weights",

@@ -153,8 +153,6 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     figure = "network"
     card = Card(
         name="Restricted Boltzmann machine",
-        zh="受限玻尔兹曼机",
-        mission=("NNW-37",),
         task="transform",
         model=Machines(),
         strategy="likelihood of the rows",

@@ -118,8 +118,6 @@ class MultinomialEM(ClassifierMixin, SemiSupervised, LinearClassifier):
 
     card = Card(
         name="Multinomial naive Bayes with unlabelled rows",
-        zh="半监督多项式朴素贝叶斯（EM）",
-        mission=("CON-40",),
         task="classify",
         model=Linear(),
         strategy="log-likelihood of labelled rows + weight times that of the others",
@@ -260,8 +258,6 @@ class GaussianEM(SemiSupervised, GaussianMixtureClassifier):
 
     card = Card(
         name="Gaussian classes with unlabelled rows",
-        zh="半监督高斯混合（EM）",
-        mission=("CON-40",),
         task="classify",
         model=GaussianMixtureClassifier.card.model,
         strategy="log-likelihood of labelled rows + weight times that of the others",

@@ -96,8 +96,6 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
 
     card = Card(
         name="Entropy-regularised logistic regression",
-        zh="半监督对数几率回归（熵正则）",
-        mission=("CON-40",),
         task="classify",
         model=Linear(),
         strategy="log loss of labelled rows + alpha entropy of the others + beta L2",

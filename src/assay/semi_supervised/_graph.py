@@ -407,8 +407,6 @@ class LabelPropagation(GraphLearner):
 
     card = Card(
         name="Label propagation",
-        zh="标记传播",
-        mission=("CON-40",),
         task="classify",
         model=Graphs(),
         strategy="sum over edges of |F_i - F_j|^2, labels held",
@@ -451,8 +449,6 @@ class LabelSpreading(GraphLearner):
 
     card = Card(
         name="Label spreading",
-        zh="标记扩散",
-        mission=("CON-40",),
         task="classify",
         model=Graphs(),
         strategy="alpha sum over edges of |F_i/sqrt(d_i) - F_j/sqrt(d_j)|^2 + (1 - alpha) sum of |F_i - Y_i|^2",

@@ -91,8 +91,6 @@ class VouchedClassifier(Wrapper):
     family = "semi.vouched"
     card = Card(
         name="Classifier vouched for by a certified one",
-        zh="由已认证分类器担保的分类器",
-        mission=("CON-40",),
         task="classify",
         model=WhatItWraps(),
         strategy="that of the student, on labels and on the teacher's predictions",

@@ -262,8 +262,6 @@ class LinearSVC(LinearClassifierObjective, ClassifierMixin, LinearClassifier, Li
     }
     card = Card(
         name="Linear support vector classifier",
-        zh="线性支持向量机",
-        mission=("KER-22", "KER-23", "KER-25", "KER-26", "KER-33"),
         task="classify",
         model=Linear(),
         strategy="hinge or squared hinge loss + L2 or L1, intercept penalised",
@@ -430,8 +428,6 @@ class LinearSVR(LinearRegressorObjective, RegressorMixin, LinearRegressor, Linea
     }
     card = Card(
         name="Linear support vector regression",
-        zh="线性支持向量回归",
-        mission=("KER-80", "KER-81"),
         task="regress",
         model=LinearFunctions(),
         strategy="epsilon-insensitive loss or its square + L2, intercept penalised",

@@ -253,6 +253,20 @@ def test_an_interrupt_is_not_hidden_by_an_error_of_smaller_number():
         spread(work, 9, 2)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupt_in_a_compiled_loop_is_one(threads):
+    """Numba turns Ctrl-C that is heard while it makes a result a Python object into a SystemError."""
+
+    def work(_):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as heard:
+            raise SystemError("returned a result with an exception set") from heard
+
+    with pytest.raises(KeyboardInterrupt):
+        spread(work, 3, threads)
+
+
 def test_thread_map_is_ordered_and_nests():
     def outer(k):
         return sum(thread_map(lambda j: j * k, range(5), n_jobs=4))

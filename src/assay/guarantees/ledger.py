@@ -13,10 +13,11 @@ import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.claims.definitions import definition
+from assay.messages import Message
 
 OUTWARD = 1e-9  # added to every published probability, so that another order of summation changes no verdict
 
-FIT_NOT_KEPT = "A model file does not keep how the model was fitted, on which this rests: certify after the fit."
+FIT_NOT_KEPT = Message("why.fit-not-kept")
 
 DOWN = Context(prec=12, rounding=ROUND_DOWN)
 """How shares of delta are rounded: together they are never more than there is."""

@@ -82,10 +82,10 @@ class FoldVote(_Folded):
 
     family = "folded.classes"
     card = Card(
-        name="Vote of the models of the folds", zh="各折模型的投票", task="classify",
+        name="Vote of the models of the folds", task="classify",
         strategy="the mean error rate of the models, each on the fold that it was fitted without",
         guarantee=("cross-validation.mean", "cross-validation.baseline"),
-        mission=(), model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
+        model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
     )  # fmt: skip
 
     def __init__(self, members: Sequence[TableModel], classes: np.ndarray) -> None:
@@ -122,10 +122,10 @@ class FoldMean(_Folded):
 
     family = "folded.numbers"
     card = Card(
-        name="Mean of the models of the folds", zh="各折模型的平均", task="regress",
+        name="Mean of the models of the folds", task="regress",
         strategy="the mean absolute error of the models, each on the fold that it was fitted without",
         guarantee=("cross-validation.mean-loss", "cross-validation.median"),
-        mission=(), model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
+        model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
     )  # fmt: skip
 
     def __init__(self, members: Sequence[TableModel], range_: np.ndarray) -> None:

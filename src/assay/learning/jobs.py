@@ -45,9 +45,9 @@ class Recipe:
         kind = find(self.kind)
         given = {"random_state": self.seed, "nominal": nominal, **self.settings}
         if self.members:
+            given |= kind.card.begin(0)
             names = [f"{place}-{one.kind.split('.')[-1]}" for place, one in enumerate(self.members)]
             given["estimators"] = list(zip(names, [one.make(nominal) for one in self.members]))
-            given |= {"voting": "soft"} if kind.__name__ == "VotingClassifier" else {}
         known = kind._get_param_names()
         made = kind(**{name: value for name, value in given.items() if name in known and value != []})
         if not self.wrapped:

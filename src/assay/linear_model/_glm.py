@@ -32,6 +32,7 @@ from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares_solver import Options, solve
 from assay.linear_model._objective import Objective, elastic
 from assay.losses.deviance import FAMILIES, LINKS, inverse_link, link_function, second_derivative, unit_deviance
+from assay.messages import Message
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, newton
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
@@ -109,8 +110,6 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
 
     card = Card(
         name="Generalised linear model",
-        zh="广义线性模型",
-        mission=("LIN-09", "LIN-10"),
         task="regress",
         model=LinearFunctions(),
         strategy="deviance of the distribution + L2",
@@ -228,14 +227,14 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
         if self.link_ == "identity":
             yield self._norm(rows)
         else:
-            yield Norm(why_not="The bound is about one score that is the prediction itself.")
+            yield Norm(why_not=Message("why.one-score"))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound on nearby improvements and the curvature, where the objective is convex."""
         if self.distribution != "lognormal" and (self.distribution, self.link_) not in CONVEX:
             yield NotApplicable(
                 "D32/1",
-                "With this link the objective is not convex: a small gradient does not bound its minimum.",
+                Message("why.link-convexity"),
             )
             return
         problem = self._problem(rows)

@@ -268,11 +268,9 @@ class CountsNB(BayesClassifier):
         return tags
 
 
-def _card(name: str, zh: str, strategy: str) -> Card:
+def _card(name: str, strategy: str) -> Card:
     return Card(
         name=name,
-        zh=zh,
-        mission=("BAY-13", "BAY-16", "BAY-17"),
         task="classify",
         model=LinearScores(),
         strategy=strategy,
@@ -312,7 +310,7 @@ class MultinomialNB(CountsNB):
     """
 
     family = "naive_bayes.multinomial"
-    card = _card("Multinomial naive Bayes", "多项式朴素贝叶斯", "log-likelihood of words")
+    card = _card("Multinomial naive Bayes", "log-likelihood of words")
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, *, n_words: int = 100
@@ -346,7 +344,7 @@ class ComplementNB(CountsNB):
     """
 
     family = "naive_bayes.complement"
-    card = _card("Complement naive Bayes", "补集朴素贝叶斯", "log-likelihood of the others' words")
+    card = _card("Complement naive Bayes", "log-likelihood of the others' words")
     constraints: ClassVar = {**CountsNB.constraints, "norm": Flag}
 
     norm: bool = False
@@ -398,7 +396,7 @@ class BernoulliNB(CountsNB):
     """
 
     family = "naive_bayes.bernoulli"
-    card = _card("Bernoulli naive Bayes", "伯努利朴素贝叶斯", "log-likelihood of presence")
+    card = _card("Bernoulli naive Bayes", "log-likelihood of presence")
     constraints: ClassVar = {**CountsNB.constraints, "binarize": Maybe(Number())}
     _positive: ClassVar[bool] = False
 

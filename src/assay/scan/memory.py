@@ -247,6 +247,7 @@ def spread(work: Callable[[int], None], count: int, threads: int) -> None:
     After an error no further work is begun, and the error of the smallest number is raised (an interrupt
     before any other). A call from within `work` runs on its own thread alone.
     """
+    work = _interruptible(work)
     if threads <= 1 or count <= 1 or in_worker_thread():
         for i in range(count):
             work(i)
@@ -279,6 +280,21 @@ def spread(work: Callable[[int], None], count: int, threads: int) -> None:
         finish()
     if failures:
         raise min(failures, key=lambda failure: (isinstance(failure[1], Exception), failure[0]))[1]
+
+
+def _interruptible(work: Callable[[int], None]) -> Callable[[int], None]:
+    """Return work that raises KeyboardInterrupt where Numba makes it a SystemError: Ctrl-C that is heard while the
+    result of a compiled loop is made a Python object."""
+
+    def heard(i: int) -> None:
+        try:
+            work(i)
+        except SystemError as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
+
+    return heard
 
 
 @cache

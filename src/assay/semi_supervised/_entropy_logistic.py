@@ -28,10 +28,11 @@ from assay.base import fit_log
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.fitlog import FitLog
+from assay.fitlog import FitLog, part_of_a_fit
 from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.linear_model import LogisticRegression
 from assay.linear_model._base import LinearClassifier
+from assay.messages import Message
 from assay.optim.gap import GAP, PenalisedProblem, gap_claims
 from assay.params import Count, Flag, Number, Positive, check
 from assay.scan import Rows
@@ -95,8 +96,6 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
 
     card = Card(
         name="Entropy-regularised logistic regression",
-        zh="半监督对数几率回归（熵正则）",
-        mission=("CON-40",),
         task="classify",
         model=Linear(),
         strategy="log loss of labelled rows + alpha entropy of the others + beta L2",
@@ -151,7 +150,8 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
         C = np.inf if self.beta == 0 else 1.0 / (2.0 * self.beta)
         model = LogisticRegression(C=C, fit_intercept=self.fit_intercept, n_jobs=self.n_jobs)
         weight = None if given.weight is None else given.weight[given.known]
-        model.fit(given.X[given.known], given.codes[given.known], weight)
+        with part_of_a_fit():
+            model.fit(given.X[given.known], given.codes[given.known], weight)
         self.n_iter_ = model.n_iter_
         return np.column_stack([model.coef_, model.intercept_]).ravel()
 
@@ -214,9 +214,9 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
         if not hasattr(self, "terms_"):
             yield NotApplicable(GAP, FIT_NOT_KEPT)
         elif self.alpha > 0 and self.n_unlabelled_:
-            yield NotApplicable(GAP, "The entropy of rows without labels is not convex, so that there is no dual.")
+            yield NotApplicable(GAP, Message("why.entropy-dual"))
         elif self.beta == 0:
-            yield NotApplicable(GAP, "Without a penalty the dual problem needs an exact equality.")
+            yield NotApplicable(GAP, Message("why.unpenalised-equality"))
         else:
             loss = "log_loss" if len(self.classes_) == 2 else "multinomial"
             stated = PenalisedProblem(loss, 1.0, 1.0 / (2.0 * self.beta), bool(self.fit_intercept))

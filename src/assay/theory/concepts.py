@@ -292,7 +292,7 @@ class Edge(NamedTuple):
 def weak_edge(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> Edge:
     """Return the weighted error and the edge 1/2 - error of a weak hypothesis."""
     y, h = np.asarray(labels), np.asarray(predictions)
-    w = np.full(len(y), 1.0 / len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
+    w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     if y.shape != h.shape or w.shape != y.shape or w.min() < 0.0 or not w.sum() > 0.0:
         raise ValueError("labels, predictions and weights must have one shape; weights >= 0, not all 0.")
     error = float(w[y != h].sum() / w.sum())

@@ -1,0 +1,92 @@
+"""Where the mutants of a row are made, and which lines of these places its tests run."""
+
+import functools
+import inspect
+import os
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from tests.mission import row_places
+from tests.mutant_operators import Function
+
+_CALLS = 30  # of a function whose lines are noted; later calls seldom run others, and noting costs
+
+
+class Place(NamedTuple):
+    """Code that a row answers for: what lies below a folder or in a file and, of a function, it and private ones."""
+
+    path: str
+    function: str = ""
+
+    def holds(self, code: CodeType) -> bool:
+        if not code.co_filename.startswith(self.path):
+            return False
+        first = code.co_qualname.partition(".")[0]
+        return not self.function or first == self.function or first.startswith("_")
+
+
+def places(row: str, source: Path) -> list[Place]:
+    """Return where the mutants of a row are made; everywhere if the row names no code."""
+    named = (place for place in row_places().get(row, []) if place.startswith("assay."))
+    return [_place(name) for name in named] or [Place(f"{source}{os.sep}")]
+
+
+def _place(name: str) -> Place:
+    module, _, rest = name, "", ""
+    while not find_spec_of(module):
+        module, _, last = module.rpartition(".")
+        rest = f"{last}.{rest}".rstrip(".")
+    found = functools.reduce(getattr, rest.split("."), import_module(module)) if rest else import_module(module)
+    if isinstance(found, ModuleType):
+        file = str(found.__file__)
+        return Place(file.removesuffix("__init__.py"))
+    if isinstance(found, FunctionType) and "." not in rest:
+        return Place(inspect.getsourcefile(inspect.unwrap(found)) or "", found.__name__)
+    owner = found if isinstance(found, type) else getattr(import_module(module), rest.partition(".")[0])
+    file = sys.modules[getattr(owner, "__module__", module)].__file__
+    return Place(f"{Path(str(file)).parent}{os.sep}")
+
+
+def find_spec_of(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+class Watch:
+    """Notes which lines of which functions in some places are run, on all threads."""
+
+    def __init__(self, places: list[Place]) -> None:
+        self.places = places
+        self.lines: dict[Function, set[int]] = defaultdict(set)
+        self._calls: dict[CodeType, int] = defaultdict(int)
+
+    def __enter__(self) -> "Watch":
+        threading.settrace(self._called)
+        sys.settrace(self._called)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
+
+    def _called(self, frame: FrameType, event: str, arg: Any) -> Callable | None:
+        code = frame.f_code
+        self._calls[code] += 1
+        if self._calls[code] > _CALLS or "<" in code.co_qualname or not any(one.holds(code) for one in self.places):
+            return None
+        noted = self.lines[Function(code.co_filename, code.co_qualname, code.co_firstlineno)]
+
+        def line(frame: FrameType, event: str, arg: Any) -> Callable:
+            noted.add(frame.f_lineno)
+            return line
+
+        return line

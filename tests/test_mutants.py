@@ -1,0 +1,175 @@
+"""The tool that mutates: what it makes of a function, and that it tells a test that notices from one that does not."""
+
+import ast
+import subprocess
+import sys
+from types import FunctionType
+
+import pytest
+
+from tests.mission import ROOT, row_names
+from tests.mutant_operators import Function, mutants, mutated_code
+from tests.mutant_places import places
+from tests.mutants import SOURCE, Outcome, equivalents, summary
+
+TOY = '''
+from functools import cache
+from numba import njit
+
+
+def area(width, height):
+    """Return width times height."""
+    if width < 0:
+        raise ValueError(f"width must be >= 0; got {width - 1}")
+    return width * height
+
+
+@cache
+def steps(n):
+    return [k for k in range(n) if k > 0]
+
+
+@njit
+def _total(n):
+    total = 0
+    for k in range(n):
+        total += k
+    return total
+
+
+def total(n):
+    return _total(n) - 1
+
+
+def unused(a, b):
+    return a - b
+'''
+TESTS = """
+import pytest
+from toy import area, steps, total
+
+
+@pytest.mark.mission("TOY-01")
+def test_area():
+    assert area(2, 5) == 10
+
+
+@pytest.mark.mission("TOY-02")
+def test_area_is_positive():
+    assert area(1, 3) > 0
+
+
+@pytest.mark.mission("TOY-03")
+def test_steps_and_total():
+    assert steps(4) == [1, 2, 3]
+    assert total(4) == 5
+
+
+@pytest.mark.mission("TOY-04")
+def test_broken():
+    assert area(1, 1) == 2
+"""
+
+
+@pytest.fixture
+def toy(tmp_path):
+    (tmp_path / "toy.py").write_text(TOY)
+    (tmp_path / "test_toy.py").write_text(TESTS)
+    return tmp_path
+
+
+def test_the_slips_of_each_kind(tmp_path):
+    file = tmp_path / "slips.py"
+    file.write_text(
+        "def f(a, b, x):\n"
+        '    """Text: 1 + 2."""\n'
+        "    y = -a + b / 3\n"
+        "    y += len(x)\n"
+        "    for i in range(1, 4):\n"
+        "        y = g(a, b) if a <= b and i == 0 else max(a, b)\n"
+        "    return 'a' + 'b' if y else x[0.5]\n"
+    )
+    found = {(one.kind, one.before, one.after) for one in mutants(Function(str(file), "f", 1), range(1, 9))}
+    assert found == {
+        ("sign", "-a + b / 3", "-a - b / 3"),
+        ("dropped", "-a + b / 3", "-a"),
+        ("sign", "-a", "a"),
+        ("sign", "b / 3", "b * 3"),
+        ("dropped", "b / 3", "b"),
+        ("constant", "3", "6"),
+        ("sign", "y += len(x)", "y -= len(x)"),
+        ("off by one", "len(x)", "len(x) - 1"),
+        ("off by one", "range(1, 4)", "range(1, 4 - 1)"),
+        ("constant", "1", "2"),
+        ("constant", "4", "8"),
+        ("swapped", "g(a, b)", "g(b, a)"),
+        ("comparison", "a <= b", "a > b"),
+        ("dropped", "a <= b and i == 0", "a <= b"),
+        ("comparison", "i == 0", "i != 0"),
+        ("constant", "0", "1"),
+        ("constant", "0.5", "1.0"),
+    }
+
+
+def test_a_mutant_differs_in_its_expression_alone(toy):
+    file = str(toy / "toy.py")
+    line = 1 + TOY.splitlines().index("def area(width, height):")
+    function = Function(file, "area", line)
+    found = mutants(function, range(1, 99))
+    assert {one.line for one in found} == {line + 4}  # neither the text nor what decides about a refusal
+    areas = {one.after: FunctionType(mutated_code(one), {})(6, 3) for one in found}
+    assert areas == {"width / height": 2.0, "width": 6}
+    assert not mutants(function, [line])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_test_that_notices_and_one_that_does_not(toy):
+    command = [sys.executable, "-m", "tests.mutants", "--tests", str(toy), "--source", str(toy)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    said = done.stdout
+    assert "TOY-01  2 mutants, 0 survived" in said, said + done.stderr
+    assert "TOY-02  2 mutants, 2 survived" in said
+    assert "toy.py:10 area  sign: width * height  ->  width / height" in said
+    assert "toy.py:10 area  dropped: width * height  ->  width" in said
+    # steps: range(n), k > 0, 0; total: the difference twice, 1; the compiled loop: 0, range(n), += as plain Python
+    assert "TOY-03  9 mutants, 0 survived" in said
+    assert "TOY-04  not judged: its test fails without a mutant" in said
+    assert "unused" not in said
+    assert "TOY: 11 of 13 mutants killed (85%); below 85 %: TOY-02; nothing to judge: TOY-04" in said
+
+
+def test_the_same_seed_draws_the_same_mutants(toy):
+    command = [sys.executable, "-m", "tests.mutants", "--tests", str(toy), "--source", str(toy), "--sample", "5"]
+    runs = [subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False) for _ in "ab"]
+    first, second = ([line for line in run.stdout.splitlines() if "no tests ran" not in line] for run in runs)
+    assert first == second
+    assert first[-1].startswith("TOY: ")
+
+
+def test_a_function_answers_for_itself_and_a_class_for_its_room():
+    (one, *_) = places("LTH-57", SOURCE)  # assay.theory.concepts.weak_edge
+    assert (one.path, one.function) == (str(SOURCE / "theory" / "concepts.py"), "weak_edge")
+    assert one.holds(compile("", one.path, "exec").replace(co_qualname="weak_edge"))
+    assert one.holds(compile("", one.path, "exec").replace(co_qualname="_helper"))
+    assert not one.holds(compile("", one.path, "exec").replace(co_qualname="polygons"))
+    (room,) = places("CON-01", SOURCE)[:1]
+    assert not room.function
+    for row in row_names():
+        assert all(place.path.startswith(str(SOURCE)) for place in places(row, SOURCE)), row
+
+
+def test_the_list_of_equivalent_mutants_names_functions_that_exist():
+    for file, function, before, after in equivalents():
+        tree = ast.parse((ROOT / file).read_text())
+        names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        assert function.rpartition(".")[2] in names, f"{file} has no {function}"
+        assert before != after
+
+
+def test_a_family_is_summed_up():
+    outcomes = [Outcome("LIN-01", 9, [], 1), Outcome("LIN-02", 0, [], 0, "nothing"), Outcome("OPT-01", 1, [None], 0)]
+    assert summary(outcomes).splitlines() == [
+        "LIN: 9 of 9 mutants killed (100%); nothing to judge: LIN-02",
+        "OPT: 1 of 2 mutants killed (50%); below 85 %: OPT-01",
+    ]
+    assert list(outcomes[0].lines()) == ["LIN-01  9 mutants, 0 survived; 1 equivalent"]

@@ -29,11 +29,44 @@ _LOSSES = {0.0: "HalfSquaredError", 1.0: "HalfPoissonLoss", 2.0: "HalfGammaLoss"
 
 
 @dataclass(eq=False, repr=False)
-class _ScikitRegressor(GeneralizedLinearRegressor):
-    """scikit-learn's parameters of a generalised linear model.
+class PoissonRegressor(GeneralizedLinearRegressor):
+    """Counts whose mean is exp(<w, x> + b): generalised linear regression by the Poisson deviance.
 
-    `solver` has its names: there is one minimum, found by the same way whatever the name.
+    Parameters
+    ----------
+    alpha : float >= 0
+        Weight of the L2 penalty on w; b is not penalised.
+    fit_intercept : bool
+    solver : "lbfgs" or "newton-cholesky"
+        scikit-learn's names; there is one minimum, and Newton's method finds it.
+    max_iter, tol : int, float > 0
+        Steps allowed, and about the gradient at which they end.
+    warm_start : bool
+        Whether to start from the coefficients of the last fit.
+    n_jobs : int or None
+        Threads; None uses all cores.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_iter_, deviance_
+
+    Examples
+    --------
+    >>> from assay.linear_model import PoissonRegressor
+    >>> model = PoissonRegressor(alpha=0.0).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> model.predict([[3.0]]).round(6).tolist()
+    [8.0]
     """
+
+    card = Card(
+        name="Poisson regression",
+        task="regress",
+        model=LinearFunctions(),
+        strategy="Poisson deviance + L2",
+        algorithm="Fisher scoring with a sampled start and a lazily renewed Hessian",
+        guarantee=("glm.stationarity",),
+        role="named",
+    )
 
     constraints: ClassVar = {"solver": Choice("lbfgs", "newton-cholesky"), "warm_start": Flag, "verbose": Count(low=0)}
 
@@ -88,49 +121,7 @@ class _ScikitRegressor(GeneralizedLinearRegressor):
 
 
 @dataclass(eq=False, repr=False)
-class PoissonRegressor(_ScikitRegressor):
-    """Counts whose mean is exp(<w, x> + b): generalised linear regression by the Poisson deviance.
-
-    Parameters
-    ----------
-    alpha : float >= 0
-        Weight of the L2 penalty on w; b is not penalised.
-    fit_intercept : bool
-    solver : "lbfgs" or "newton-cholesky"
-        scikit-learn's names; there is one minimum, and Newton's method finds it.
-    max_iter, tol : int, float > 0
-        Steps allowed, and about the gradient at which they end.
-    warm_start : bool
-        Whether to start from the coefficients of the last fit.
-    n_jobs : int or None
-        Threads; None uses all cores.
-
-    Attributes
-    ----------
-    coef_, intercept_, n_iter_, deviance_
-
-    Examples
-    --------
-    >>> from assay.linear_model import PoissonRegressor
-    >>> model = PoissonRegressor(alpha=0.0).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
-    >>> model.predict([[3.0]]).round(6).tolist()
-    [8.0]
-    """
-
-    card = Card(
-        name="Poisson regression",
-        zh="泊松回归",
-        mission=("LIN-09",),
-        task="regress",
-        model=LinearFunctions(),
-        strategy="Poisson deviance + L2",
-        algorithm="Fisher scoring with a sampled start and a lazily renewed Hessian",
-        guarantee=("glm.stationarity",),
-    )
-
-
-@dataclass(eq=False, repr=False)
-class GammaRegressor(_ScikitRegressor):
+class GammaRegressor(PoissonRegressor):
     """Positive numbers whose mean is exp(<w, x> + b) and whose spread grows with it: the gamma deviance.
 
     Parameters and attributes as of `PoissonRegressor`.
@@ -145,20 +136,19 @@ class GammaRegressor(_ScikitRegressor):
 
     card = Card(
         name="Gamma regression",
-        zh="伽马回归",
-        mission=("LIN-09",),
         task="regress",
         model=LinearFunctions(),
         strategy="gamma deviance + L2",
         algorithm="Fisher scoring with a sampled start and a lazily renewed Hessian",
         guarantee=("glm.stationarity",),
+        role="named",
     )
 
     distribution: str = field(default="gamma", init=False)
 
 
 @dataclass(eq=False, repr=False)
-class TweedieRegressor(_ScikitRegressor):
+class TweedieRegressor(PoissonRegressor):
     """Generalised linear regression by the deviance of a distribution whose variance is mean^power.
 
     Parameters
@@ -181,13 +171,12 @@ class TweedieRegressor(_ScikitRegressor):
 
     card = Card(
         name="Tweedie regression",
-        zh="特威迪回归",
-        mission=("LIN-09",),
         task="regress",
         model=LinearFunctions(),
         strategy="deviance of a distribution whose variance is a power of the mean + L2",
         algorithm="Fisher scoring with a sampled start and a lazily renewed Hessian",
         guarantee=("glm.stationarity",),
+        role="named",
     )
 
     constraints: ClassVar = {

@@ -25,14 +25,13 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
 
     card = Card(
         name="Extremely randomised tree classifier",
-        zh="极端随机树（单棵）",
-        mission=("ENS-38",),
         task="classify",
         model=OfAnySize("trees of any size"),
         strategy="impurity among random splits",
         algorithm="random columns and thresholds at each node",
         guarantee=("tree.facts", "tree.pruned", "occam", "vc", "rademacher.empirical"),
         input=("numbers", "nominal", "missing"),
+        role="named",
     )
 
     _: KW_ONLY
@@ -55,14 +54,13 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
 
     card = Card(
         name="Extremely randomised tree regressor",
-        zh="极端随机回归树（单棵）",
-        mission=("ENS-38",),
         task="regress",
         model=OfAnySize("trees of any size"),
         strategy="squared or absolute error, Friedman's or Poisson's criterion, among random splits",
         algorithm="random columns and thresholds at each node",
         guarantee=("tree.facts",),
         input=("numbers", "nominal", "missing"),
+        role="named",
     )
 
     _: KW_ONLY

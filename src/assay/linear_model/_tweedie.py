@@ -206,9 +206,9 @@ class TweedieRegressor(PoissonRegressor):
             raise refuse(self, f"no distribution has a power between 0 and 1; got {self.power!r}.")
         if self.link_ != "log":
             raise refuse(self, f'with power={self.power!r} the link must be "log", which keeps means positive.')
-        return _PowerProblem(
-            rows, "tweedie", "log", float(self.alpha), bool(self.fit_intercept), *rows.sum(totals), self._power
-        )
+        weight, total = rows.sum(totals)
+        intercept = bool(self.fit_intercept)
+        return _PowerProblem(rows, "tweedie", "log", float(self.alpha), intercept, weight, total, self._power)
 
     def _row_losses(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
         if self.distribution != "tweedie":

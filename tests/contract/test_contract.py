@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import assay
-from assay.claims.definitions import codes, definition
+from assay.claims.directory import codes, definition
 from assay.fitlog import Step
 from assay.scan.memory import MemoryRows
 from tests.callbacks import Interrupt

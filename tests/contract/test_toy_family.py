@@ -8,7 +8,7 @@ import pytest
 import assay
 from assay import registry
 from assay.claims.claim import Claim
-from assay.claims.definitions import definition
+from assay.claims.directory import definition
 from assay.claims.document import from_json, to_json
 from tests.contract.toy_family import NearestMean
 

@@ -9,7 +9,7 @@ import pytest
 
 import assay
 from assay.checker.rules.stored_rows import StoredRows
-from assay.claims.definitions import definition
+from assay.claims.directory import definition
 from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from tests.certificate import attacks, forge
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import NamedTuple
 
 from assay.claims.claim import Certificate, Claim, tightest
-from assay.claims.definitions import definition
+from assay.claims.directory import definition
 from assay.messages import Message
 from assay.text import shown
 

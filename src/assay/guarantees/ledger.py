@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.claims.claim import Certificate, Claim, NotApplicable
-from assay.claims.definitions import definition
+from assay.claims.directory import definition
 from assay.messages import Message
 
 OUTWARD = 1e-9  # added to every published probability, so that another order of summation changes no verdict

@@ -105,6 +105,9 @@ class PoissonRegressor(GeneralizedLinearRegressor):
                 f"valid range of the loss '{loss}'.",
             )  # fmt: skip
 
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        return {"_base_loss": estimator._get_loss()}
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return D^2, the share of the deviance that the model explains: 1 is the best."""
         mean = self.predict(X)

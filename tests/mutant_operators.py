@@ -166,8 +166,9 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, ast.AST]]:
     name = getattr(node.func, "id", getattr(node.func, "attr", ""))
     plain = not any(isinstance(one, ast.Starred) for one in node.args)
     if name in ("range", "len") and plain and node.args:
-        less = ast.BinOp(node.args[-1], ast.Sub(), ast.Constant(1))
-        shorter = ast.Call(node.func, [*node.args[:-1], less], node.keywords)
+        end = min(1, len(node.args) - 1)
+        less = ast.BinOp(node.args[end], ast.Sub(), ast.Constant(1))
+        shorter = ast.Call(node.func, [*node.args[:end], less, *node.args[end + 1 :]], node.keywords)
         yield "off by one", shorter if name == "range" else ast.BinOp(node, ast.Sub(), ast.Constant(1))
     elif plain and len(node.args) > 1 and name not in SYMMETRIC:
         first, second, *rest = node.args

@@ -20,15 +20,17 @@ _CALLS = 30  # of a function whose lines are noted; later calls seldom run other
 
 
 class Place(NamedTuple):
-    """Code that a row answers for: what lies below a folder or in a file and, of a function, it and private ones."""
+    """Code that a row answers for: what lies below a folder or in a file, of a function it and private ones alone, of a
+    class without what is public beside it (`others`)."""
 
     path: str
     function: str = ""
+    others: frozenset[str] = frozenset()
 
     def holds(self, code: CodeType) -> bool:
-        if not code.co_filename.startswith(self.path):
-            return False
         first = code.co_qualname.partition(".")[0]
+        if not code.co_filename.startswith(self.path) or first in self.others:
+            return False
         return not self.function or first == self.function or first.startswith("_")
 
 
@@ -51,7 +53,9 @@ def _place(name: str) -> Place:
         return Place(inspect.getsourcefile(inspect.unwrap(found)) or "", found.__name__)
     owner = found if isinstance(found, type) else getattr(import_module(module), rest.partition(".")[0])
     file = sys.modules[getattr(owner, "__module__", module)].__file__
-    return Place(f"{Path(str(file)).parent}{os.sep}")
+    own = {one.__name__ for one in getattr(owner, "__mro__", ())}
+    others = frozenset(getattr(import_module(module), "__all__", ())) - own
+    return Place(f"{Path(str(file)).parent}{os.sep}", others=others)
 
 
 def find_spec_of(module: str) -> bool:

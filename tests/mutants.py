@@ -6,10 +6,11 @@
 
 For each row its tests are run once, and the lines of Assay that they run are noted, in the places that
 tests/mission_rows.csv names for the row: a function answers for itself and the private helpers of its file, a class for
-its room. Mutants of these lines (see `tests.mutant_operators`) are put into the living function, each in a process of
-its own, forked after the imports, and the row's tests run again: the mutant is killed if one fails or takes five times
-as long. Compiled loops run as plain Python; where that takes too long, or where one needs the compiler, they are left
-out, and the row says so. A fork without a mutant is run first: if that fails, nothing is said about the row.
+its room without the other public names there. Mutants of these lines (see `tests.mutant_operators`) are put into the
+living function, each in a process of its own, forked after the imports, and the row's tests run again: the mutant is
+killed if one fails or takes five times as long. Compiled loops run as plain Python; where that takes too long, or where
+one needs the compiler, they are left out, and the row says so. A fork without a mutant is run first: if that fails,
+nothing is said about the row.
 
 Mutants that no test can tell from the original are listed with the reason in tests/mutants_equivalent.csv and not run.
 """

@@ -85,7 +85,7 @@ def test_the_slips_of_each_kind(tmp_path):
         '    """Text: 1 + 2."""\n'
         "    y = -a + b / 3\n"
         "    y += len(x)\n"
-        "    for i in range(1, 4):\n"
+        "    for i in range(1, 4, b):\n"
         "        y = g(a, b) if a <= b and i == 0 else max(a, b)\n"
         "    return 'a' + 'b' if y else x[0.5]\n"
     )
@@ -99,7 +99,7 @@ def test_the_slips_of_each_kind(tmp_path):
         ("constant", "3", "6"),
         ("sign", "y += len(x)", "y -= len(x)"),
         ("off by one", "len(x)", "len(x) - 1"),
-        ("off by one", "range(1, 4)", "range(1, 4 - 1)"),
+        ("off by one", "range(1, 4, b)", "range(1, 4 - 1, b)"),
         ("constant", "1", "2"),
         ("constant", "4", "8"),
         ("swapped", "g(a, b)", "g(b, a)"),
@@ -152,8 +152,12 @@ def test_a_function_answers_for_itself_and_a_class_for_its_room():
     assert one.holds(compile("", one.path, "exec").replace(co_qualname="weak_edge"))
     assert one.holds(compile("", one.path, "exec").replace(co_qualname="_helper"))
     assert not one.holds(compile("", one.path, "exec").replace(co_qualname="polygons"))
-    (room,) = places("CON-01", SOURCE)[:1]
-    assert not room.function
+    room = next(place for place in places("LTH-25", SOURCE) if not place.function)  # spaces.HalfSpaces.dichotomies
+    assert room.path == f"{SOURCE / 'theory'}/"
+    code = compile("", f"{room.path}_space.py", "exec")
+    assert room.holds(code.replace(co_qualname="Space.growth"))
+    assert room.holds(code.replace(co_qualname="dimension_from_growth"))
+    assert not room.holds(code.replace(co_qualname="Stumps._growth"))
     for row in row_names():
         assert all(place.path.startswith(str(SOURCE)) for place in places(row, SOURCE)), row
 

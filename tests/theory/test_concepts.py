@@ -255,3 +255,6 @@ def test_a_proper_learner_answers_with_a_concept():
     rows, labels = [3, 4, 5, 60], [-1, -1, -1, 1]
     assert proper.erm(rows, labels) in concepts
     assert wider.erm(rows, labels).name == "round"
+    for concept, corners in zip(concepts, (3, 4, 5)):
+        assert proper.erm([3, 4, 5, 6], [1 if v == corners else -1 for v in (3, 4, 5, 6)]) == concept
+    assert proper.erm([4, 4, 5], [1, 1, 1]) == concepts[1]  # one error; the others make more

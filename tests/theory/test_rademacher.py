@@ -182,6 +182,15 @@ def test_correlation_form_of_the_empirical_error():
     errors = (y != H).mean(axis=1)
     assert errors == pytest.approx(0.5 - (H @ y) / 22)
     assert np.argmin(errors) == np.argmax(H @ y)
+    best = rad.of_functions(H).of(y[None].astype(float))  # the largest sum of y_i h(x_i)
+    assert best == pytest.approx([(H @ y).max()])
+    assert errors.min() == pytest.approx(0.5 - best[0] / 22)
+    for space in (Thresholds(), Intervals(), Stumps(2)):
+        X = rng.normal(size=(9, getattr(space, "d", 1)))
+        labels = rng.choice([-1, 1], 9)
+        largest = rad.of_space(space, X).of(labels[None].astype(float))[0]
+        assert space.erm(X, labels).errors / 9 == pytest.approx(0.5 - largest / 18)
+        assert largest == max(space.dichotomies(X) @ labels)
 
 
 @pytest.mark.parametrize("n", [1, 5, 10])

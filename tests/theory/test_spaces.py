@@ -111,6 +111,13 @@ def test_dichotomies_against_linear_programmes(space):
             assert len(expected) == space.growth(m)
 
 
+@pytest.mark.mission("LTH-23", "LTH-24", "LTH-25", "LTH-26")
+def test_no_class_makes_more_patterns_than_there_are():
+    assert [Finite(100).growth(m) for m in (1, 3, 6, 7, 9)] == [2, 8, 64, 100, 100]
+    assert [HalfSpaces(2, bias=False).growth(m) for m in (1, 2, 3, 6)] == [2, 4, 7, 1 + 6 + 15]
+    assert [HalfSpaces(3).growth(m) for m in (3, 4, 5, 6)] == [8, 16, 30, 2 * (1 + 5 + 10 + 10)]
+
+
 @pytest.mark.mission("LTH-25")
 @pytest.mark.parametrize("space", [HalfSpaces(2), PolynomialClassifiers(1, 2), Balls(2)], ids=repr)
 def test_dichotomies_of_points_in_special_position(space):

@@ -37,10 +37,10 @@ class Place(NamedTuple):
 def places(row: str, source: Path) -> list[Place]:
     """Return where the mutants of a row are made; everywhere if the row names no code."""
     named = (place for place in row_places().get(row, []) if place.startswith("assay."))
-    return [_place(name) for name in named] or [Place(f"{source}{os.sep}")]
+    return [place for name in named for place in _places(name)] or [Place(f"{source}{os.sep}")]
 
 
-def _place(name: str) -> Place:
+def _places(name: str) -> list[Place]:
     module, _, rest = name, "", ""
     while not find_spec_of(module):
         module, _, last = module.rpartition(".")
@@ -48,14 +48,16 @@ def _place(name: str) -> Place:
     found = functools.reduce(getattr, rest.split("."), import_module(module)) if rest else import_module(module)
     if isinstance(found, ModuleType):
         file = str(found.__file__)
-        return Place(file.removesuffix("__init__.py"))
+        return [Place(file.removesuffix("__init__.py"))]
     if isinstance(found, FunctionType) and "." not in rest:
-        return Place(inspect.getsourcefile(inspect.unwrap(found)) or "", found.__name__)
+        return [Place(inspect.getsourcefile(inspect.unwrap(found)) or "", found.__name__)]
     owner = found if isinstance(found, type) else getattr(import_module(module), rest.partition(".")[0])
-    file = sys.modules[getattr(owner, "__module__", module)].__file__
-    own = {one.__name__ for one in getattr(owner, "__mro__", ())}
-    others = frozenset(getattr(import_module(module), "__all__", ())) - own
-    return Place(f"{Path(str(file)).parent}{os.sep}", others=others)
+    line = [one for one in getattr(owner, "__mro__", ()) if one.__module__.startswith("assay.")]
+    others = frozenset(getattr(import_module(module), "__all__", ())) - {one.__name__ for one in line}
+    room = str(import_module(module).__file__).removesuffix("__init__.py")
+    if room.endswith(os.sep):
+        return [Place(room, others=others)]
+    return [Place(str(sys.modules[one.__module__].__file__), others=others) for one in line]
 
 
 def find_spec_of(module: str) -> bool:

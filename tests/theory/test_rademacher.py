@@ -136,6 +136,26 @@ def test_gaussian_complexity():
     assert same.value == pytest.approx(rad.exact(suprema))
 
 
+@pytest.mark.mission("LTH-39", "LTH-41", "LTH-42", "LTH-43", "LTH-44", "LTH-45", "LTH-46", "LTH-47", "LTH-48")
+@pytest.mark.parametrize("draws", [2, 40, rad._BLOCK, rad._BLOCK + 1])
+def test_an_average_is_the_mean_supremum_over_the_noise(draws):
+    rng = np.random.default_rng(15)
+    A, noise = rng.normal(size=(3, 4)), rng.normal(size=(draws, 4))
+    suprema = np.array([max(row @ a for a in A) for row in noise]) / 4
+    found = rad.average(rad.of_functions(A), noise)
+    assert found.value == pytest.approx(suprema.mean(), rel=1e-12)
+    assert found.standard_error == pytest.approx(suprema.std(ddof=1) / math.sqrt(draws), rel=1e-9)
+
+
+@pytest.mark.mission("LTH-41", "LTH-44", "LTH-45")
+def test_the_bounds_are_those_of_the_formulas():
+    assert rad.massart(1.5, 20, 7) == pytest.approx(1.5 * math.sqrt(2 * math.log(20)) / 7)
+    assert rad.massart(1.5, 1, 7) == pytest.approx(0.0, abs=1e-12)
+    for space, patterns in ((Intervals(), 37), (HalfSpaces(2), 58), (Thresholds(), 9)):
+        assert rad.growth_bound(8, space.log_growth) == pytest.approx(math.sqrt(2 * math.log(patterns) / 8), rel=1e-8)
+    assert rad.growth_bound(8, 3.0) == pytest.approx(math.sqrt(6 / 8))
+
+
 @pytest.mark.mission("LTH-44")
 def test_massart_by_enumeration():
     rng = np.random.default_rng(5)

@@ -213,6 +213,9 @@ def test_worked_example_intervals():
     assert not space.realizes([1.0, 2.0, 3.0], [1, -1, 1])
     assert as_set(all_labellings(3)) - as_set(space.dichotomies([1.0, 2.0, 3.0])) == {(1, -1, 1)}
     assert len(space.largest_shattered(np.arange(8.0))) == 2
+    assert space.largest_shattered(x) == (0, 1)
+    assert space.largest_shattered([3.0, 3.0, 4.0]) == (0, 2)
+    assert space.dichotomies([-0.0, 0.0]).tolist() == [[-1, -1], [1, 1]]  # one point
 
 
 @pytest.mark.mission("LTH-24", "LTH-26", "LTH-30")
@@ -227,6 +230,9 @@ def test_worked_example_half_planes():
     assert len(space.dichotomies([[0, 0], [1, 0], [0, 1], [1, 1]])) == 14
     assert len(space.dichotomies([[0, 0], [4, 0], [0, 4], [1, 1]])) == 14
     assert len(space.largest_shattered([[0, 0], [4, 0], [0, 4], [1, 1], [3, 2]])) == 3
+    assert space.largest_shattered([[0, 0], [1, 1], [2, 2], [5, 0]]) == (0, 1, 3)
+    assert len(HalfSpaces(1).dichotomies([1.0, 2.0, 3.0])) == 6  # points of the line may be a flat list
+    assert MulticlassHalfSpaces(2, 2).growth(3) == HalfSpaces(2).growth(3) == 8
 
 
 @pytest.mark.mission("LTH-30", "LTH-31")

@@ -192,7 +192,10 @@ def test_losses_have_half_the_complexity():
     for _ in range(20):
         H, y = rng.choice([-1, 1], (5, 7)), rng.choice([-1, 1], 7)
         losses = (1 - H * y) / 2
-        assert rad.exact(rad.of_functions(losses)) == pytest.approx(rad.exact(rad.of_functions(H)) / 2, abs=1e-14)
+        half = rad.exact(rad.of_functions(losses))
+        assert half == pytest.approx(rad.exact(rad.of_functions(H)) / 2, abs=1e-14)
+        assert half == pytest.approx(brute_force(losses, 7))
+        assert rad.of_functions(losses).energy == pytest.approx(sum(max(losses[:, i] ** 2) for i in range(7)))
 
 
 @pytest.mark.mission("LTH-03")
@@ -204,6 +207,7 @@ def test_correlation_form_of_the_empirical_error():
     assert np.argmin(errors) == np.argmax(H @ y)
     best = rad.of_functions(H).of(y[None].astype(float))  # the largest sum of y_i h(x_i)
     assert best == pytest.approx([(H @ y).max()])
+    assert (rad.of_functions(3 * H).n, rad.of_functions(3 * H).energy) == (11, 99.0)
     assert errors.min() == pytest.approx(0.5 - best[0] / 22)
     for space in (Thresholds(), Intervals(), Stumps(2)):
         X = rng.normal(size=(9, getattr(space, "d", 1)))
@@ -211,6 +215,8 @@ def test_correlation_form_of_the_empirical_error():
         largest = rad.of_space(space, X).of(labels[None].astype(float))[0]
         assert space.erm(X, labels).errors / 9 == pytest.approx(0.5 - largest / 18)
         assert largest == max(space.dichotomies(X) @ labels)
+        suprema = rad.of_space(space, X)
+        assert (type(suprema.n), suprema.n, suprema.energy) == (int, 9, 9.0)
 
 
 @pytest.mark.parametrize("n", [1, 5, 10])

@@ -66,7 +66,8 @@ class Outcome(NamedTuple):
         yield f"{self.row}  {self.why or f'{self.run} mutants, {len(self.survivors)} survived{rest}'}"
         for one in self.survivors:
             place = f"{_short(one.function.file)}:{one.line} {one.function.name}"
-            yield f"    {place}  {one.kind}: {one.before}  ->  {one.after}"
+            nth = f" ({one.nth})" if one.nth > 1 else ""
+            yield f"    {place}  {one.kind}: {one.before}  ->  {one.after}{nth}"
 
 
 def main(arguments: list[str]) -> int:
@@ -189,7 +190,7 @@ def _judge(row: str, items: list[pytest.Item], source: Path, seed: int, limit: i
             compiled = {function: lines for function, lines in loops.items() if function not in reached}
     listed = equivalents()
     everything = [one for function, lines in (reached | compiled).items() for one in mutants(function, lines)]
-    left = [one for one in everything if (_short(one.function.file), *one.key[1:]) not in listed]
+    left = [one for one in everything if _told(one) not in listed]
     outcome["equivalent"] = len(everything) - len(left)
     left.sort()
     random.Random(f"{seed} {row}").shuffle(left)
@@ -322,10 +323,14 @@ def _answer(call: Callable[[], Any], read: int, write: int) -> None:
     os._exit(0)
 
 
-def equivalents() -> set[tuple[str, str, str, str]]:
-    """Return the mutants that are argued to be equivalent."""
+def equivalents() -> set[tuple[str, str, str, str, str]]:
+    """Return the mutants that are argued to be equivalent, as `_told` tells them."""
     with open(EQUIVALENT, newline="", encoding="utf-8") as file:
-        return {(row["file"], row["function"], row["before"], row["after"]) for row in csv.DictReader(file)}
+        return {(row["file"], row["function"], row["before"], row["after"], row["nth"]) for row in csv.DictReader(file)}
+
+
+def _told(one: Mutant) -> tuple[str, str, str, str, str]:
+    return _short(one.function.file), one.function.name, one.before, one.after, str(one.nth)
 
 
 def _short(file: str) -> str:

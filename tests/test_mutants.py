@@ -179,11 +179,12 @@ def test_a_function_answers_for_itself_and_a_class_for_its_room():
 
 
 def test_the_list_of_equivalent_mutants_names_functions_that_exist():
-    for file, function, before, after in equivalents():
+    for file, function, before, after, nth in equivalents():
         tree = ast.parse((ROOT / file).read_text())
         names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
         assert function.rpartition(".")[2] in names, f"{file} has no {function}"
         assert before != after
+        assert int(nth) >= 1
 
 
 def test_a_family_is_summed_up():

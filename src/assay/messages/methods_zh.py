@@ -31,6 +31,8 @@ METHODS = {
     "ElmanClassifier": "Elman网络",
     "ElmanRegressor": "Elman网络回归",
     "EntropyLogisticRegression": "半监督对数几率回归（熵正则）",
+    "ExtraTreeClassifier": "极端随机树（单棵）",
+    "ExtraTreeRegressor": "极端随机回归树（单棵）",
     "ExtraTreesClassifier": "极端随机树",
     "ExtraTreesRegressor": "极端随机树",
     "FoldMean": "各折模型的平均",
@@ -119,4 +121,7 @@ METHODS = {
     "VotingClassifier": "投票法",
     "VotingRegressor": "平均法",
     "VouchedClassifier": "由已认证分类器担保的分类器",
+    "PoissonRegressor": "泊松回归",
+    "GammaRegressor": "伽马回归",
+    "TweedieRegressor": "特威迪回归",
 }

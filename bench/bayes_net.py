@@ -2,7 +2,7 @@
 
     python -m bench bayes_net --only rows        50,000 x 20; without --only all cases but those that are slow
     python -m bench bayes_net --only columns     10,000 x 100
-    python -m bench bayes_net --only marginals   37 nodes, from scratch and with new evidence
+    python -m bench bayes_net --only marginals   alarm and 37 random nodes, from scratch and with new evidence
     python -m bench bayes_net --only memory      peak of a fit beside the size of its rows
 
 The judge counts the rows again and computes BIC of the graph that each contestant returns; of marginals it compares the
@@ -143,17 +143,30 @@ def _climb(X: np.ndarray, answer: Any) -> None:
     answer.send([(int(a[1:]), int(b[1:])) for a, b in found.edges()])
 
 
+def alarm() -> Any:
+    """Return the network of Beinlich et al. 1989, of 37 nodes."""
+    from assay.bayes_net import read_bif
+
+    return read_bif(Path(__file__).parents[1] / "tests" / "bayes_net" / "published" / "alarm.bif")
+
+
 def marginals(repeats: int) -> list[dict[str, Any]]:
-    """Time all marginals of a network of 37 nodes: from its tables, and 100 times with new evidence."""
-    net = random_network(37, seed=5)
-    known = [{"v30": f"s{k % 2}", "v3": f"s{k // 2 % 2}", "v17": f"s{k % 2}"} for k in range(QUERIES)]
+    """Time all marginals of two networks of 37 nodes: from their tables, and 100 times with new evidence."""
+    drawn, known = random_network(37, seed=5), alarm()
+    rows = _marginals("37 random nodes", drawn, ("v30", "v3", "v17"), repeats)
+    return rows + _marginals("alarm, 37 nodes", known, ("HRBP", "CVP", "PRESS"), repeats)
+
+
+def _marginals(title: str, net: Any, nodes: tuple[str, ...], repeats: int) -> list[dict[str, Any]]:
+    states = [net.states[net.names.index(name)] for name in nodes]
+    known = [{name: own[(k >> i) % 2] for i, (name, own) in enumerate(zip(nodes, states))} for k in range(QUERIES)]
 
     def fresh() -> Any:
         vars(net).pop("_made", None)  # the junction tree, if there is one
         return net
 
     def answers(queries: Any, one: Any) -> float:
-        return sum(sum(table["s0"] for table in one.marginals(evidence).values()) for evidence in queries)
+        return sum(sum(next(iter(t.values())) for t in one.marginals(evidence).values()) for evidence in queries)
 
     cold_ones = [Contestant("assay", lambda: answers([{}], fresh()), peer=False)]
     warm_ones = [Contestant("assay", lambda: answers(known, net), peer=False)]
@@ -161,20 +174,51 @@ def marginals(repeats: int) -> list[dict[str, Any]]:
         cold, again = _lazy(net)
         cold_ones.append(Contestant("pyAgrum, lazy propagation", cold))
         warm_ones.append(Contestant("pyAgrum, lazy propagation", lambda: again(known)))
-    rows = compare(
-        "cold: all marginals of 37 nodes, from the tables", cold_ones, float, better="lower", repeats=5 * repeats
-    )
-    return rows + compare(
-        f"warm: {QUERIES} times all marginals, with new evidence", warm_ones, float, better="lower", repeats=repeats
-    )
+    rows = compare(f"{title}, cold: all marginals", cold_ones, float, better="lower", repeats=5 * repeats)
+    name = f"{title}, warm: {QUERIES} times all marginals, with new evidence"
+    rows += compare(name, warm_ones, float, better="lower", repeats=repeats)
+    return rows + _single(title, net, known, repeats)
+
+
+def _single(title: str, net: Any, known: list[dict[str, str]], repeats: int) -> list[dict[str, Any]]:
+    """Time queries about one node each, by what a user would call first."""
+    free = [name for name in net.names if name not in known[0]]
+    queries = [(free[k % len(free)], evidence) for k, evidence in enumerate(known)]
+    contestants = [
+        Contestant("assay", lambda: sum(float(net.infer(*one).table[0]) for one in queries), peer=False),
+        Contestant(
+            "assay, elimination",
+            lambda: sum(float(net.infer(*one, method="elimination").table[0]) for one in queries),
+            peer=False,
+        ),
+    ]
+    if importlib.util.find_spec("pyagrum") is not None:
+        import pyagrum as gum
+
+        other = _other(net)
+        contestants.append(
+            Contestant(
+                "pyAgrum, getPosterior",
+                lambda: sum(float(gum.getPosterior(other, target=q, evs=e).toarray()[0]) for q, e in queries),
+            )
+        )
+    name = f"{title}: {QUERIES} queries about one node each"
+    return compare(name, contestants, float, better="lower", repeats=repeats)
+
+
+def _other(net: Any) -> Any:
+    """Return the network as pyAgrum's."""
+    import pyagrum as gum
+
+    with tempfile.TemporaryDirectory() as folder:
+        net.to_bif(Path(folder) / "net.bif")
+        return gum.loadBN(str(Path(folder) / "net.bif"))
 
 
 def _lazy(net: Any) -> tuple[Any, Any]:
     import pyagrum as gum
 
-    with tempfile.TemporaryDirectory() as folder:
-        net.to_bif(Path(folder) / "net.bif")
-        other = gum.loadBN(str(Path(folder) / "net.bif"))
+    other = _other(net)
     names = list(net.names)
 
     def total(engine: Any) -> float:

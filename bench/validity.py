@@ -61,7 +61,7 @@ def study(name: str, number: int, seed: int = 0, fresh: int = FRESH) -> Record:
         columns = world.table(rng)
         write(columns, table)
         try:
-            found = assay.learn(table, TARGET, workers=0, **{"seed": number, **world.options})
+            found = assay.learn(world.given(table), TARGET, workers=0, **{"seed": number, **world.options})
         except ValueError as error:
             return record | {"failed": str(error), "seconds": time.process_time() - start}
         record |= {"chosen": found.chosen.name, "verified": _verified(found, table)}

@@ -179,8 +179,9 @@ class Tally:
         return "\n".join(lines)
 
 
-def fuzz(minutes: float, seed: int = 0, learners: tuple[str, ...] | None = None) -> Tally:
-    """Run inputs for so long, after the sound ones were made and every compiled loop was run once."""
+def fuzz(minutes: float, seed: int = 0, learners: tuple[str, ...] | None = None, most: int | None = None) -> Tally:
+    """Run inputs for so long, or until so many were run; the sound ones first, so that every compiled loop is in
+    memory."""
     folder = Path(tempfile.mkdtemp(prefix="assay-fuzz-"))
     with warnings.catch_warnings(), threadpool_limits(1):  # a process whose threads hold locks cannot be forked
         warnings.simplefilter("ignore")
@@ -193,9 +194,10 @@ def fuzz(minutes: float, seed: int = 0, learners: tuple[str, ...] | None = None)
 
         began, number = time.monotonic(), 0
         end = began + 60 * minutes
-        while time.monotonic() < end:
+        last = None if most is None else most - 1
+        while time.monotonic() < end and (last is None or number <= last):
             until = min(end, time.monotonic() + REPORT)
-            number = watch(run_one, tally.add, number, end=until, seconds=LIMIT, memory=MEMORY)
+            number = watch(run_one, tally.add, number, end=until, seconds=LIMIT, memory=MEMORY, last=last)
             if time.monotonic() < end:
                 print(tally.text(time.monotonic() - began), flush=True)
     print(tally.text(time.monotonic() - began), flush=True)

@@ -4,7 +4,7 @@ A world is a function that draws independent rows, with its options as a decorat
 truth is found on new rows of the same function.
 """
 
-from bench.table_worlds import classes, columns, decisions, nominal, numbers, rows
+from bench.table_worlds import classes, columns, decisions, hostile, nominal, numbers, rows
 from bench.table_worlds._world import TARGET, WORLDS, World
 
-__all__ = ["TARGET", "WORLDS", "World", "classes", "columns", "decisions", "nominal", "numbers", "rows"]
+__all__ = ["TARGET", "WORLDS", "World", "classes", "columns", "decisions", "hostile", "nominal", "numbers", "rows"]

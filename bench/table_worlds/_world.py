@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ class World:
 
     `rows` are independent draws (with `group`, about so many rows of independent groups). `sort` names a column by
     which the table is written in order. `also` names what is judged beside certificate and sentence: see
-    `bench.beside`.
+    `bench.beside`. `given` makes what `assay.learn` is given of the file.
     """
 
     name: str
@@ -31,6 +32,7 @@ class World:
     options: Mapping[str, Any] = field(default_factory=dict)
     sort: str | None = None
     also: tuple[str, ...] = ()
+    given: Callable[[Path], Any] = Path
 
     def table(self, rng: np.random.Generator) -> Columns:
         """Return the table of a study."""
@@ -45,14 +47,15 @@ WORLDS: dict[str, World] = {}
 
 
 def world(
-    rows: int, *, numbers: bool = False, sort: str | None = None, also: tuple[str, ...] = (), **options: Any
-) -> Callable[[Draw], Draw]:
+    rows: int, *, numbers: bool = False, sort: str | None = None, also: tuple[str, ...] = (),
+    given: Callable[[Path], Any] = Path, **options: Any,
+) -> Callable[[Draw], Draw]:  # fmt: skip
     """Add a world; `numbers` if its target is one, and `options` go to `assay.learn`."""
 
     def add(draw: Draw) -> Draw:
         name = draw.__name__.replace("_", "-")
         asked = {"learners": QUICK_NUMBERS if numbers else QUICK, "trials": 3, **options}
-        WORLDS[name] = World(name, str(draw.__doc__), draw, rows, asked, sort, also)
+        WORLDS[name] = World(name, str(draw.__doc__), draw, rows, asked, sort, also, given)
         return draw
 
     return add

@@ -63,6 +63,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         Arrays that belong to the model beside those of its family, because methods that are not certified need them.
     probabilities_of_family : bool
         Whether its probabilities follow from its scores as the variant of its family says; a class attribute.
+    further_loops : tuple of mappings
+        Settings that run compiled loops which those of a default fit do not; a class attribute.
     history_ : list of Step
         One (iteration, objective, violation, seconds) per iteration of the last fit.
     """
@@ -72,6 +74,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     figure: ClassVar[str] = "history"
     more_arrays: ClassVar[tuple[str, ...]] = ()
     probabilities_of_family: ClassVar[bool] = True
+    further_loops: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     _from_file = False
     history_: list[Step]
     classes_: np.ndarray

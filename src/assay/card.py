@@ -38,10 +38,8 @@ class Card:
 
     Attributes
     ----------
-    name, zh : str
-        English and Chinese name of the method.
-    mission : tuple of str
-        Rows of the mission table that the learner answers.
+    name : str
+        The name of the method; catalogues of translations have it in other languages (`assay.messages`).
     task : str
         "classify", "regress", "cluster", "transform" or "density".
     model : object
@@ -59,6 +57,15 @@ class Card:
         Rows up to which `assay learn` tries the learner unasked, where time or memory grow faster than the rows.
     ensemble : str
         "serial" if it has members that rest on those before them, "parallel" if members do not know of each other.
+    role : str
+        "alone" if `assay learn` tries it unasked, "named" if only where it is named; of what is made of other learners
+        what it does with them: "vote", "stack", "threshold", "cost", "reduction" or "sample".
+    first : int
+        Its place in the list of learners that `assay learn` tries first; 0 if it is tried later.
+    light : bool
+        Whether it is tried first on many rows too.
+    quick : bool
+        Whether the first certified answer of a study is its own.
     search : mapping
         Parameters that `assay learn` tunes, each with the values worth trying (`log`, `Range`, `options`).
     begin : function
@@ -68,8 +75,6 @@ class Card:
     """
 
     name: str
-    zh: str
-    mission: tuple[str, ...]
     task: str
     model: Any
     strategy: str
@@ -78,6 +83,10 @@ class Card:
     input: tuple[str, ...] = ("numbers",)
     most_rows: int | None = None
     ensemble: str = ""
+    role: str = "alone"
+    first: int = 0
+    light: bool = False
+    quick: bool = False
     search: Mapping[str, Range | Options] = field(default_factory=dict)
     begin: Callable[[int], Mapping[str, Any]] = lambda rows: {}
     always_tuned: bool = False

@@ -13,23 +13,6 @@ from sklearn.utils.validation import has_fit_parameter
 from assay.base import Learner
 from assay.registry import learners
 
-_MIXTURES = [{"n_components": 2, "covariance_type": kind} for kind in ("full", "tied", "diag", "spherical")]
-_CHAINS = [{"n_components": 2, "covariance_type": kind} for kind in ("full", "diag")]
-_SEARCHES = [{"algorithm": name} for name in ("brute", "kd_tree")]
-_SOLVERS = [{"solver": name, "max_iter": 2} for name in ("lbfgs", "sgd", "standard_bp", "accumulated_bp")]
-_SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "GaussianMixture": _MIXTURES,
-    "GaussianMixtureClassifier": _MIXTURES[:1],
-    "GMMHMM": _CHAINS,
-    "GaussianHMM": _CHAINS,
-    "KMeans": [{"algorithm": "exact"}],
-    "KNeighborsClassifier": _SEARCHES,
-    "KNeighborsRegressor": _SEARCHES,
-    "MLPClassifier": _SOLVERS,
-    "MLPRegressor": _SOLVERS,
-}
-"""Settings that run loops which those of a default fit do not."""
-
 
 def steps() -> list[tuple[str, Callable[[], None]]]:
     """Return name and work of each learner, so that a caller can show progress."""
@@ -51,7 +34,7 @@ def _exercise(kind: type[Learner]) -> None:
                 for weight in weights:
                     with contextlib.suppress(*(() if X is easy else (ValueError,))):  # some refuse dependent columns
                         _run(kind(), X, y, weight)
-        for setting in _SETTINGS.get(kind.__name__, ()):
+        for setting in kind.further_loops:
             X = many[:, :1] if setting.get("algorithm") == "exact" else many
             _run(kind(**setting), X, _targets(kind, many)[0], {})
 

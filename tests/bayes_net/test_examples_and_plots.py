@@ -2,14 +2,16 @@
 
 import doctest
 import importlib.util
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from assay import plot
-from assay.bayes_net import BayesianNetwork, BayesianNetworkClassifier
+from assay.bayes_net import BayesianNetwork, BayesianNetworkClassifier, read_bif
 from assay.plot.bayes_nets import network_frame
+from assay.plot.layers import layered
 from tests.bayes_net.networks import asia, burglary, random_network
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +45,35 @@ def test_a_node_stands_below_its_parents_and_on_no_other():
         for parent, child in frame["edges"]:
             assert frame["depth"][parent] < frame["depth"][child]
         assert len({*zip(frame["x"], frame["depth"])}) == len(net.names)
+
+
+@pytest.mark.parametrize("name", ["asia", "child", "alarm", "insurance"])
+@pytest.mark.parametrize("tables", [True, False])
+def test_no_edge_passes_behind_a_node_and_none_overlaps_another(name, tables):
+    net = read_bif(Path(__file__).parent / "published" / f"{name}.bif")
+    frame = network_frame(net, tables)
+    x, depth, width = frame["x"], frame["depth"], frame["width"]
+    for level in range(depth.max() + 1):
+        here = np.flatnonzero(depth == level)
+        here = here[x[here].argsort()]
+        assert np.all(np.diff(x[here]) >= (width[here][1:] + width[here][:-1]) / 2)
+    for (parent, child), route in zip(frame["edges"], frame["routes"]):
+        assert len(route) == depth[child] - depth[parent] + 1
+        assert (route[0], route[-1]) == (x[parent], x[child])
+        for level, at in enumerate(route[1:-1], depth[parent] + 1):
+            assert np.all(np.abs(x - at)[depth == level] >= width[depth == level] / 2 + 0.1)
+
+
+def test_a_tree_is_drawn_without_crossings():
+    """Between two layers edges cross if they start in one order and end in the other."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        parents = [()] + [(int(rng.integers(0, i)),) for i in range(1, 25)]
+        layout = layered(parents, range(25), np.full(25, 0.8))
+        edges = [(layout.layer[a[0]], layout.x[a[0]], layout.x[i]) for i, a in enumerate(parents) if a]
+        for one, other in combinations(edges, 2):
+            if one[0] == other[0]:
+                assert (one[1] - other[1]) * (one[2] - other[2]) >= 0
 
 
 def test_tables_are_written_out():

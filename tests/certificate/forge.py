@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.checker.verify import Report, verify
 from assay.claims.claim import Certificate, Claim, DataReference, ModelReference
-from assay.claims.definitions import definition
+from assay.claims.directory import definition
 from assay.claims.model import StoredModel
 
 WITHOUT_TARGET = ("centroids", "projection", "histogram", "expansion.map", *(

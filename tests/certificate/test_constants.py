@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from sklearn.datasets import load_breast_cancer
 
 import assay
-from assay.claims.definitions import codes, definition
+from assay.claims.directory import codes, definition
 from assay.ensemble import AdaBoostClassifier, RandomForestClassifier
 from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.linear_model import LinearRegression, LogisticRegression, Perceptron, VotedPerceptron

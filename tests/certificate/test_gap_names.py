@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import is_classifier
 
 import assay
-from assay.claims.definitions import definition
+from assay.claims.directory import definition
 from assay.kernel_model import KernelLogisticRegression
 from assay.kernel_ridge import KernelRidge
 from assay.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge, SGDClassifier, SGDRegressor

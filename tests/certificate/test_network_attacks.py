@@ -168,4 +168,4 @@ def test_capacity_says_why_there_is_no_bound():
     model = MLPClassifier(3, max_iter=5).fit(X, X[:, 0] > 0)
     reason = next(gap.reason for gap in model.certify(X, X[:, 0] > 0).not_applicable if gap.template == "P10/1")
     assert "finite VC dimension" in reason
-    assert "Hold-out rows say" in reason
+    assert "Evaluate on a hold-out set" in reason

@@ -9,7 +9,7 @@ from scipy import stats
 
 import assay
 from assay.checker.rule import Rule
-from assay.claims.definitions import codes, definition
+from assay.claims.directory import codes, definition
 from assay.ensemble import RandomForestClassifier
 from assay.guarantees.seal import RepeatedUseWarning
 from assay.imbalance import ThresholdClassifier

@@ -17,7 +17,7 @@ from assay.checker.family import find
 from assay.checker.rule import Rule
 from assay.checker.verify import verify
 from assay.claims.claim import NotApplicable
-from assay.claims.definitions import codes, definition, places
+from assay.claims.directory import codes, definition, places
 from assay.claims.document import DocumentError, from_json, to_json
 from assay.data.blocks import Block
 from tests.certificate import count_cases, forge, optimum_cases

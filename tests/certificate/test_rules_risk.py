@@ -191,7 +191,7 @@ def test_models_without_a_dimension_are_in_no_space_of_functions(kind):
     """A machine that learns coins by heart must not pass for a half-space: the error rate is one half."""
     import assay
     from assay.claims.claim import Claim
-    from assay.claims.definitions import definition
+    from assay.claims.directory import definition
     from assay.ensemble import RandomForestClassifier
     from assay.model_selection import CrossValidated
     from assay.svm import SVC

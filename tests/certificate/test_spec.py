@@ -15,7 +15,7 @@ import assay
 from assay.checker import families
 from assay.checker.family import read_model
 from assay.checker.record import Rejected
-from assay.claims.definitions import codes, definition
+from assay.claims.directory import codes, definition
 from assay.cluster import KMeans
 from assay.ensemble import RandomForestClassifier, VotingRegressor
 from assay.linear_model import LogisticRegression, Ridge

@@ -168,8 +168,8 @@ def test_a_ball_needs_the_problem_it_was_proved_for(change):
     [
         (LogisticRegression(), "free intercept"),
         (LogisticRegression(fit_intercept=False, class_weight="balanced"), "fixed in advance"),
-        (LinearSVC(), "slope of others"),
-        (LinearSVC(penalty="l1"), "slope of others"),
+        (LinearSVC(), "slope of other losses"),
+        (LinearSVC(penalty="l1"), "slope of other losses"),
     ],
     ids=str,
 )

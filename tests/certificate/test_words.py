@@ -4,7 +4,8 @@ import json
 from dataclasses import replace
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.claims.definitions import ASSUMPTIONS, codes, definition
+from assay.claims.definitions import ASSUMPTIONS
+from assay.claims.directory import codes, definition
 from assay.claims.document import DocumentError, from_json, to_json
 from assay.claims.words import UNDETECTABLE, population
 from tests.certificate import count_cases, forge

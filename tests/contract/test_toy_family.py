@@ -8,7 +8,7 @@ import pytest
 import assay
 from assay import registry
 from assay.claims.claim import Claim
-from assay.claims.definitions import definition
+from assay.claims.directory import definition
 from assay.claims.document import from_json, to_json
 from tests.contract.toy_family import NearestMean
 
@@ -44,8 +44,11 @@ def test_it_fits_certifies_and_verifies(fitted):
 def test_it_is_saved_and_loaded(fitted, tmp_path):
     model, certificate = fitted
     registry.register(NearestMean)
-    assay.save(model, tmp_path / "toy.assay", certificate)
-    again, told = assay.load(tmp_path / "toy.assay")
+    try:
+        assay.save(model, tmp_path / "toy.assay", certificate)
+        again, told = assay.load(tmp_path / "toy.assay")
+    finally:
+        registry.forget(NearestMean)
     assert np.array_equal(again.predict(X), model.predict(X))
     assert check(told, again).holds
     assert to_json(from_json(to_json(certificate))) == to_json(certificate)

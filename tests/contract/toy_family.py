@@ -94,7 +94,7 @@ class NearestMean(ClassifierMixin, Learner):
     """The class whose mean is nearest."""
 
     family = "toy_means"
-    card = Card("Nearest mean", "均值", (), "classify", Unbounded("nearest means"), "distance", "means", ("toy.means",))
+    card = Card("Nearest mean", "classify", Unbounded("nearest means"), "distance", "means", ("toy.means",))
 
     def __init__(self, *, shrink: float = 0.0) -> None:
         self.shrink = shrink

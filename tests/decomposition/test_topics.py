@@ -309,7 +309,7 @@ def test_refusals(monkeypatch):
     with pytest.raises(ValueError, match="names must be 2"):
         model.words(["a"])
     with pytest.raises(ValueError, match="measure must be"):
-        model.coherence([[1, 1]], measure="c_v")
+        model.coherence([[1, 1]], measure="c_w")
 
 
 def test_held_out_words_and_coherence():

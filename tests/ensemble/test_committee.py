@@ -95,7 +95,7 @@ def test_many_ties_are_counted_by_both_sides():
 def test_without_unseen_rows_nothing_is_said():
     X, y = load_iris(return_X_y=True)
     certificate = ForestCommitteeClassifier(max_samples=1.0).fit(X, y).certify(X, y)
-    assert "saw every row" in {one.template: one.reason for one in certificate.not_applicable}["P19/1"]
+    assert "was fitted to every row" in {one.template: one.reason for one in certificate.not_applicable}["P19/1"]
 
 
 CHANCE = np.array([0.05, 0.95, 0.9, 0.1, 0.05, 0.9, 0.1, 0.95])

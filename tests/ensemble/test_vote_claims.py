@@ -73,7 +73,7 @@ def test_the_bound_is_the_formula():
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (ExtraTreesClassifier(5), "Every member saw every row"),
+        (ExtraTreesClassifier(5), "Every member was fitted to every row"),
         (RandomForestClassifier(5, class_weight="balanced"), "class_weight"),
         (BaggingClassifier(n_estimators=5, out_of_bag="prune"), "pruned or stopped"),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, multinomial
 
-from assay import verify
+from assay import learn, verify
 from assay.guarantees.ledger import CertifyOptions
 from assay.guarantees.seal import issue
 from assay.linear_model import LogisticRegression
@@ -197,3 +197,44 @@ def test_more_is_proved_than_by_two_limits():
     )
     assert claim.direction == "lower"
     assert claim.value > two
+
+
+def test_a_model_behind_the_baseline_is_called_that_in_the_first_sentence():
+    rng = np.random.default_rng(0)
+    noise = {"a": rng.normal(size=300), "y": rng.choice(["no", "yes"], 300, p=[0.8, 0.2])}
+    study = learn(noise, "y", learners=["DecisionTreeClassifier"], trials=1, workers=0)
+    assert study.chosen.loss > study.baseline.loss
+    assert study.why.startswith("No model is better than always answering no, whose error rate")
+
+
+def test_who_asks_for_the_area_is_told_of_the_area():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=900)
+    rows = {"x": x, "y": np.where(x + rng.normal(size=900) > 1.5, "yes", "no")}
+    found = learn(rows, "y", metric="auc", learners=["LogisticRegression"], trials=1, workers=0)
+    assert found.baseline.cv == 0.5
+    assert "proved to rank rows better than chance, which has an area of one half" in found.why
+    lost = learn(rows | {"y": rng.permutation(rows["y"])}, "y", metric="auc", learners=["LogisticRegression"], trials=1,
+                 workers=0)  # fmt: skip
+    assert "it is not proved to rank rows better than chance" in lost.why or lost.why.startswith("No model is better")
+
+
+def test_one_that_could_not_be_finished_is_named():
+    from types import SimpleNamespace
+
+    from assay.learning.search import Candidate
+    from assay.learning.verdict import _choice
+
+    base = Candidate("Baseline", losses=[0.5], cv=0.5, note="always no")
+    chosen = Candidate("Ridge", losses=[0.3, 0.31, 0.3], cv=0.3)
+    better = Candidate("SVC", losses=[0.1, 0.11, 0.1], cv=0.1, status="left out")
+    found = SimpleNamespace(
+        chosen=chosen,
+        baseline=base,
+        candidates=[chosen, better, base],
+        rows=(90, 30),
+        metric=SimpleNamespace(name="error"),
+    )
+    assert "SVC had 10.0 %, and could not be fitted" in _choice(found)
+    found.candidates = [chosen, base]
+    assert "was the best, or level with the best" in _choice(found)

@@ -1,5 +1,6 @@
 """Ways by which hold-out rows could have a say in the function that they judge, or rows be judged that are not new."""
 
+import json
 from dataclasses import replace
 from decimal import Decimal
 
@@ -10,7 +11,7 @@ import pytest
 import assay
 from assay.data import raw_table, read
 from assay.guarantees.draws import HOLDOUT, permutation
-from assay.guarantees.ledger import CertifyOptions
+from assay.guarantees.ledger import CertifyOptions, before_looks
 from assay.learning import events, looks, study
 
 ASKED = {"trials": 1, "workers": 0}
@@ -52,6 +53,22 @@ def test_an_order_that_is_said_in_advance_has_all_its_levels():
     sizes = ["s", "m", "l", "xl"]
     column = raw_table({"size": ["s", "l", "s"]}, ordered={"size": sizes}).take([0, 1]).typed().column("size")
     assert column.type.levels == tuple(sizes)
+
+
+# Types that a word in one row changes
+
+
+def test_a_word_in_a_hold_out_row_of_a_json_file_makes_no_names_of_the_numbers_of_training_rows(tmp_path):
+    table = plain() | {"code": np.random.default_rng(3).integers(0, 4, 200)}
+    records = [{name: values[i].item() for name, values in table.items()} for i in range(200)]
+    found = []
+    for word in (2, "unknown"):
+        records[int(permutation(200, 0, HOLDOUT)[0])]["code"] = word
+        (tmp_path / "t.json").write_text(json.dumps(records))
+        found.append(learnt(tmp_path / "t.json"))
+        assert assay.verify(found[-1].certificate, found[-1].model, tmp_path / "t.json").holds
+    assert found[0].model.encoding == found[1].model.encoding
+    assert found[0].model.learner.stored().digest() == found[1].model.learner.stored().digest()
 
 
 # Groups that are not new
@@ -163,6 +180,7 @@ def test_prediction_sets_pay_for_a_further_look(ledger, tmp_path):
     table = plain(400)
     first, second = learnt(table), learnt(table)
     assert (first.model.memory.compared, second.model.memory.compared) == (1, 6)
+    assert 0.0499999 < before_looks(second.certificate) <= 0.05  # it is not paid for twice
     assert second.model.memory.size(0.8, 0.05) == first.model.memory.size(0.8, 0.05 / 6)
     assert assay.verify(second.certificate, second.model, table).holds
     unpaid = replace(second.model.memory, compared=1)

@@ -41,6 +41,20 @@ def test_sets_and_intervals_cover_new_rows_and_are_not_everything(coverage):
     np.testing.assert_allclose((low + high) / 2, number.predict(new))
 
 
+def test_no_rounding_takes_a_number_that_many_rows_have_out_of_its_interval():
+    """The size of a hold-out row is that of a share of the new ones: if f + |y - f| is below y, all of them are out."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = rng.integers(0, 2, 240)
+        table = {"x": 1.0 * x, "y": np.round(rng.choice([0.1, 0.7, 5.0], 240, p=[0.68, 0.29, 0.03]) + 1.1 * x, 2)}
+        asked = {"learners": ["DecisionTreeRegressor"], "trials": 1, "workers": 0, "seed": seed}
+        found = assay.learn(table, "y", task="regress", **asked)
+        rows, y = found.holdout
+        low, high = found.model.predict_interval(rows, 0.8)
+        near = np.abs(y - found.model.predict(rows)) <= found.model.memory.size(0.8, 0.05)
+        assert ((low <= y) & (y <= high))[near].all()
+
+
 def test_the_size_is_the_order_statistic_of_the_binomial_tail():
     from scipy.stats import binom
 

@@ -486,3 +486,9 @@ def test_singular_values_are_those_of_the_centred_rows():
         X, y = rng.normal(size=shape) + 3, rng.normal(size=shape[0])
         found = LinearRegression().fit(X, y).singular_
         np.testing.assert_allclose(found, np.linalg.svd(X - X.mean(axis=0), compute_uv=False), atol=1e-8)
+
+
+def test_an_objective_without_targets_is_refused():
+    X = np.arange(12.0).reshape(6, 2)
+    with pytest.raises(ValueError, match="objective needs y"):
+        Ridge().fit(X, X[:, 0]).objective(X)

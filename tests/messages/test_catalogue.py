@@ -79,6 +79,20 @@ def test_every_message_has_the_values_of_its_sentence() -> None:
             assert given == wanted, (place, code)
 
 
+def test_no_reason_of_a_claim_that_is_not_made_is_a_finished_sentence() -> None:
+    """The library's own reasons can be translated: they are messages, not strings."""
+    written = []
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("NotApplicable", "Vacuous"):
+                reasons = [one for arg in node.args[1:2] for one in ast.walk(arg)]
+                if any(isinstance(one, ast.JoinedStr) for one in reasons) or (
+                    reasons and isinstance(reasons[0], ast.Constant)
+                ):
+                    written.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    assert written == []
+
+
 def test_every_method_has_a_chinese_name() -> None:
     learners = {kind.__name__ for kind in (*assay.learners(), FoldVote, FoldMean)}
     assert set(METHODS) == learners

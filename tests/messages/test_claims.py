@@ -7,7 +7,8 @@ import pytest
 from assay.checker.families.glm import CONVEX
 from assay.checker.rules import densities, losses, pruning, votes
 from assay.claims.claim import Claim
-from assay.claims.definitions import ASSUMPTIONS, codes, definition
+from assay.claims.definitions import ASSUMPTIONS
+from assay.claims.directory import codes, definition
 from assay.messages import terms_zh
 from assay.messages.claims_zh import CLAIMS
 

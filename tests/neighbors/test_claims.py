@@ -9,7 +9,7 @@ import pytest
 
 import assay
 from assay.checker.rules.stored_rows import StoredRows
-from assay.claims.definitions import definition
+from assay.claims.directory import definition
 from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from tests.certificate import attacks, forge
 
@@ -88,7 +88,7 @@ def test_what_is_not_claimed_is_said():
     assert "no finite VC dimension" in said["P10/1"]
     weighted = KNeighborsClassifier(weights="distance").fit(X, y)
     said = {one.template: one.reason for one in weighted.certify(X, y).not_applicable}
-    assert said["P23/1"] == said["D16/3"] == "It is told of votes with equal weights."
+    assert said["P23/1"] == said["D16/3"] == "It is stated for votes with equal weights."
     other = KNeighborsClassifier().fit(X, y).certify(X[::-1], y[::-1])
     assert {one.template for one in other.not_applicable} >= {"P23/1", "D16/3", "D30/1"}
     few = KNeighborsClassifier().fit(X[:6], [0, 1, 0, 1, 0, 1]).certify(X[:6], [0, 1, 0, 1, 0, 1])

@@ -177,7 +177,7 @@ def test_steps_with_targets_are_certified_at_their_last_and_told_so():
     X, y = streams(3)
     model = ElmanClassifier(6, max_steps=12, random_state=0).fit(X, y)
     certificate = model.certify(X, y)
-    assert "no part of the rows" in str(certificate)
+    assert "not part of the rows" in str(certificate)
     rows, labels = model.table(X, y)
     assert rows.shape == (200, 13)
     assert assay.verify(certificate, model, rows, labels).holds

@@ -61,8 +61,6 @@ class ChowLiu(NetworkDensity):
 
     card = Card(
         name="Chow-Liu tree",
-        zh="Chow-Liu树形贝叶斯网",
-        mission=("BAY-32",),
         task="density",
         model="products of P(x | parent) over the nodes of a tree",
         strategy="log-likelihood of the rows",

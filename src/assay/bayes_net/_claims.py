@@ -12,6 +12,7 @@ from assay.bayes_net._gaps import NetworkWithGaps
 from assay.bayes_net._network import Network
 from assay.bayes_net._reading import Coded
 from assay.claims.claim import Claim, NotApplicable
+from assay.messages import Message
 from assay.mixture._density import log_likelihood
 from assay.optim.duality import outward
 from assay.scan import Rows
@@ -19,10 +20,10 @@ from assay.scan import Rows
 _UNIT = 2.0**-53
 _MOST_LISTED = 6  # columns up to which the checker compares all graphs
 _MOST_CELLS = 2**20  # of a junction tree whose marginals are listed
-_NUMBERS = "It is about networks whose nodes all have states, and a column holds numbers."
-_GAPS = "It is about rows without gaps."
-_WEIGHTS = "It is about rows that count once each, and these have weights."
-_MANY = "So many rows with numbers are not fitted again."
+_NUMBERS = Message("why.network-numbers")
+_GAPS = Message("why.gaps")
+_WEIGHTS = Message("why.weighted-counts")
+_MANY = Message("why.refit-size")
 _MOST_NUMBERS = 2**24  # entries of such rows
 _ROUNDING = 1e-11  # share of a score by which the rounding of two programs can differ, generously
 
@@ -84,7 +85,7 @@ def answers(net: Network, asked: Any, given: dict[str, Any]) -> Iterator[Claim |
     try:
         best, found = net.map_query(asked, known), net.marginals(known, memory=48 * _MOST_CELLS)
     except TooLargeError:
-        yield NotApplicable("D26/6", "The tables of the query are too large.")
+        yield NotApplicable("D26/6", Message("why.query-tables"))
         return
     size = sum(float(np.abs(np.log(table[table > 0])).max(initial=0.0)) + table.shape[-1] for table in net.tables)
     slack = 64 * _UNIT * (sum(net.sizes) + 16 * len(net.names)) * (size + 16)
@@ -97,7 +98,7 @@ def answers(net: Network, asked: Any, given: dict[str, Any]) -> Iterator[Claim |
 def counts(model: Any, rows: Rows, codes: np.ndarray) -> Claim | NotApplicable:
     """Return how far the stored counts are from those of the rows, gaps shared out as the model has it."""
     if not model.sizes_.any():
-        return NotApplicable("D26/2", "No column has states to count.")
+        return NotApplicable("D26/2", Message("why.no-states"))
     weight = None
     if rows.has_weight:
         weight = np.concatenate([np.ones(len(b.X)) if b.weight is None else b.weight for b in rows.blocks()])
@@ -119,7 +120,7 @@ def structure(model: Any, rows: Rows, codes: np.ndarray) -> Iterator[Claim | Not
     if mixed:
         yield NotApplicable("D62/3", reason) if reason else regressions(model, codes)
     if not reason and kind not in ("greedy", "exact", "augmented"):
-        reason = "The structure was given, not searched for."
+        reason = Message("why.structure-given")
     if reason:
         yield NotApplicable(local, reason)
         return
@@ -146,7 +147,7 @@ def structure(model: Any, rows: Rows, codes: np.ndarray) -> Iterator[Claim | Not
         slack += 4 * len(names) * families.slack
         yield Claim(best, outward(families.total(parents) - least + slack), params=params)
     elif kind == "exact":
-        yield NotApplicable(best, f"All graphs are compared for at most {_MOST_LISTED} columns without limits.")
+        yield NotApplicable(best, Message("why.all-graphs", most=_MOST_LISTED))
 
 
 def regressions(model: Any, codes: np.ndarray) -> Claim:
@@ -201,6 +202,6 @@ def marginals(net: Network) -> Claim | NotApplicable:
     try:
         found = net.marginals(memory=48 * _MOST_CELLS)
     except TooLargeError:
-        return NotApplicable("D26/5", "The tables of the marginals are too large.")
+        return NotApplicable("D26/5", Message("why.marginal-tables"))
     told = np.array([p for one in found.values() for p in one.values()])
     return Claim("D26/5", 1e-10, witness={"marginals": np.where(told > 1e-140, told, 0.0)})

@@ -77,8 +77,6 @@ class BayesianNetworkClassifier(SearchParameters, ClassifierMixin, NetworkLearne
     family = "bayes_net.classifier"
     card = Card(
         name="Bayesian network classifier",
-        zh="贝叶斯网分类器",
-        mission=("BAY-38",),
         task="classify",
         model=Unbounded("networks over the columns and the class"),
         strategy="score of the network of columns and class",

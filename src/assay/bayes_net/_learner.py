@@ -188,8 +188,6 @@ class BayesianNetwork(SearchParameters, NetworkDensity):
 
     card = Card(
         name="Bayesian network",
-        zh="贝叶斯网",
-        mission=(*(f"BAY-{i}" for i in (*range(22, 32), *range(33, 39))), "LAT-05"),
         task="density",
         model="products of P(x | parents) over the nodes of a directed acyclic graph",
         strategy="log-likelihood with a price for parameters, or the probability of the rows",

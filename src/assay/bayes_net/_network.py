@@ -18,7 +18,8 @@ from assay.bayes_net._answer import Answer, Explanation, as_frame, labels, place
 from assay.bayes_net._hybrid import LOG_2PI
 from assay.bayes_net._junction import JunctionTree
 
-_METHODS = ("elimination", "enumeration", "junction", "weighting", "gibbs")
+_SMALL = 2**24  # bytes of a junction tree that is made and kept without being asked for
+_METHODS = ("auto", "elimination", "enumeration", "junction", "weighting", "gibbs")
 _SUM = 1e-6  # by how much a row of a table that is given may miss 1, as tables printed to a few digits do
 
 
@@ -188,7 +189,7 @@ class Network:
         query: Any,
         evidence: Mapping[str, Any] | None = None,
         *,
-        method: str = "elimination",
+        method: str = "auto",
         memory: int = _exact.MEMORY,
         n_samples: int = 10_000,
         burn_in: int = 500,
@@ -202,7 +203,8 @@ class Network:
         query : a name, or several for their joint distribution
         evidence : state (or number) of nodes that are known, by name
         method : "elimination" and "enumeration" are exact, and so is "junction", which answers one query (about one
-            node) after the other from tables made once; "weighting" draws rows forwards and weights them by the
+            node) after the other from tables made once; "auto" is that where these are small, else elimination;
+            "weighting" draws rows forwards and weights them by the
             evidence, "gibbs" draws one node at a time given its Markov blanket. Both estimate a standard error and an
             effective sample size, and warn if that is small or the chains have not mixed.
         memory : bytes that tables may take; a query that needs more is refused with its size
@@ -220,6 +222,7 @@ class Network:
             else:
                 drawn = _draws.gibbs(self, asked, known, int(n_samples), int(burn_in), int(chains), rng)
             return self._answer(asked, drawn.table, drawn.error, 0, drawn.effective, drawn.r_hat)
+        method = ("junction" if self._has_small_tree else "elimination") if method == "auto" else method
         if method == "junction" and len(asked) == 1:
             tree, tables = self._calibrated(known, memory)
             return self._answer(asked, tables[asked[0]], None, tree.cells)
@@ -307,6 +310,17 @@ class Network:
             made = JunctionTree(self.factors({}, range(len(self.names))), self.sizes, memory)
             self.__dict__["_made"] = made
         return made
+
+    @cached_property
+    def _has_small_tree(self) -> bool:
+        """Whether there is a junction tree for all queries, and it takes little memory."""
+        if any(one is None for one in self.states):
+            return False
+        try:
+            self._tree({}, _SMALL)
+        except _exact.TooLargeError:
+            return False
+        return True
 
     def _known(self, evidence: Mapping[str, Any] | None) -> dict[int, float]:
         """Return evidence by position: the state's position, or the number."""

@@ -8,8 +8,6 @@ that a new family edits nothing here. SPEC.md and the families' docstrings give 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 from assay.claims.sentences import Sentence
@@ -66,6 +64,7 @@ class Definition:
     def called(self, params: Any) -> str:
         """Return the name of a claim with these parameters, of which any may be malformed.
 
+        >>> from assay.claims.directory import definition
         >>> definition("D04/1").called({"loss": "logistic"})
         'logistic.gap'
         """
@@ -84,36 +83,11 @@ class Definition:
         return not self.assumptions
 
 
-_known: dict[str, Definition] = {}
+known: dict[str, Definition] = {}
 
 
 def register(claims: Mapping[str, Definition]) -> None:
     """Make definitions known by their code, for example "D04/1"."""
     for code, definition in claims.items():
-        if _known.setdefault(code, definition).name != definition.name:
-            raise ValueError(f"two claims have the code {code!r}: {_known[code].name} and {definition.name}.")
-
-
-def definition(code: str) -> Definition | None:
-    """Return what the claim with that code says; None if no definition has it.
-
-    This is for people who read a claim and for learners that make one. A family that is not loaded yet is looked for
-    among all of them, which no verdict does: the checker knows the claims of the core and of the model's family.
-    """
-    unread = iter(() if code in _known else places())
-    while code not in _known and (place := next(unread, None)):
-        register(getattr(import_module(place), "CLAIMS", {}))
-    return _known.get(code)
-
-
-def places() -> list[str]:
-    """Return the modules in which definitions may stand."""
-    found = ["assay.checker.facts", "assay.checker.bounds"]
-    package = import_module("assay.checker.families")
-    return found + [f"assay.checker.families.{module.name}" for module in iter_modules(package.__path__)]
-
-
-def codes() -> list[str]:
-    """Return the code of every claim that there is."""
-    definition("")
-    return sorted(_known)
+        if known.setdefault(code, definition).name != definition.name:
+            raise ValueError(f"two claims have the code {code!r}: {known[code].name} and {definition.name}.")

@@ -52,7 +52,7 @@ def learn(
     target: Annotated[str, _option("The column to predict; bundled tables have one of their own.")] = "",
     time: Annotated[float | None, _option("Seconds for everything; at most 60 if left out.")] = None,
     trials: Annotated[int | None, _option("Judge so many settings instead: the same bits on every machine.")] = None,
-    metric: Annotated[str, _option("error, balanced, logloss, auc, brier or f1; mae or rmse for numbers.")] = "",
+    metric: Annotated[str, _option("error, balanced, logloss, auc, brier or f1; mae, rmse or r2 for numbers.")] = "",
     cost: Annotated[Path | None, _option("A CSV file: in row i, column j the cost of deciding j for i.")] = None,
     confidence: Annotated[str, typer.Option(help="How sure the statements about new data must be.")] = "0.95",
     holdout: Annotated[

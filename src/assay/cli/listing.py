@@ -60,5 +60,4 @@ def _record(kind: Any) -> dict[str, Any]:
         "algorithm": card.algorithm,
         "guarantee": list(card.guarantee),
         "input": list(card.input),
-        "mission": list(card.mission),
     }

@@ -115,7 +115,7 @@ def _of_learner(name: str, features: int | None, classes: int, leaves: int | Non
     features, classes = _least("--features", features, 1), _least("--classes", classes, 2)
     if leaves is None:
         return known[name].card.model.at(features, classes)
-    if known[name].__module__.split(".")[1] != "tree" or "Oblique" in name:
+    if known[name].family != "trees.classifier":
         raise ValueError(f"--leaves is for a learner of one tree with tests of single columns; {name} is not one.")
     return Trees(features, _least("--leaves", leaves, 1), classes)
 

@@ -14,6 +14,7 @@ from assay.cli.paths import keep_apart
 from assay.cli.spreadsheet import cells
 from assay.data.table import listed
 from assay.files import written_whole
+from assay.guarantees.ledger import before_looks
 from assay.learning import TableModel
 from assay.learning.memory import FALSE_ALARM, Drift
 from assay.text import shown
@@ -48,7 +49,7 @@ def predict(model_file: Path, source: str, out: Path | None, raw: bool, asked: A
             "the coverage is marginal: the chance that a new row's answer is inside, over the rows of the table and "
             "the new row together; it is no promise with a confidence for this table."
         )
-    delta = 0.05 if certificate is None else float(certificate.delta_total)
+    delta = 0.05 if certificate is None else before_looks(certificate)
     parts = _predictions(model, source, asked, delta)
     with using(model_file):
         _write(parts, out, raw)

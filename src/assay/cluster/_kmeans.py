@@ -45,6 +45,7 @@ from assay.cluster._assignment import (
 )
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Distances, Evidence
+from assay.messages import Message
 from assay.optim.duality import outward
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, check, refuse
 from assay.prototypes import PrototypeMixin
@@ -222,10 +223,9 @@ class KMeans(Centroids):
     16.0
     """
 
+    further_loops = ({"algorithm": "exact"},)
     card = Card(
         name="k-means",
-        zh="k均值聚类",
-        mission=("CLU-06", "CLU-07", "CLU-08", "CLU-09", "CLU-10", "CLU-11", "CLU-13", "CLU-15"),
         task="cluster",
         model=Voronoi(),
         strategy="sum of squared distances to the nearest of k centres",
@@ -409,9 +409,7 @@ def line_excess(learner: Any, rows: Rows) -> Claim | NotApplicable:
     x, w = _values(rows)
     k, distinct = len(learner.cluster_centers_), len(np.unique(x))
     if distinct * k > _MOST_CUTS:
-        return NotApplicable(
-            "D22/1", f"The proof repeats the programme, up to {_MOST_CUTS} distinct values times clusters."
-        )
+        return NotApplicable("D22/1", Message("why.programme-size", most=_MOST_CUTS))
     known = summary(rows, learner)
     cost, best = (by_blocks(rows, known, centers)[1] for centers in (learner.cluster_centers_, best_centers(rows, k)))
     rounding = cost_rounding(x[w > 0], w[w > 0]) * k * (2 * distinct.bit_length() + 6)
@@ -466,7 +464,7 @@ def floor(learner: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     if value > 0:
         yield Claim("D21/1", value * (1 - 1e-9), "lower", params)
     else:
-        yield NotApplicable("D21/1", "Nothing shows that k centres must cost more than 0 here.")
+        yield NotApplicable("D21/1", Message("why.zero-cost"))
 
 
 def spectral_bound(rows: Rows, learner: Any, k: int) -> float:

@@ -37,6 +37,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.cluster._kmeans import Voronoi, distance_bound
 from assay.data.blocks import Block
 from assay.guarantees import evidence
+from assay.messages import Message
 from assay.params import Count, Kind, Maybe, NameOr, check, refuse
 from assay.prototypes import PrototypeMixin
 from assay.scan import Rows, one_blas_thread, thread_map
@@ -195,8 +196,6 @@ class KMedoids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, Tr
     figure = "prototypes"
     card = Card(
         name="k-medoids",
-        zh="k中心点聚类",
-        mission=("CLU-42",),
         task="cluster",
         model=Voronoi(),
         strategy="sum of distances to the nearest of k rows",
@@ -381,7 +380,7 @@ class KMedoids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, Tr
             bound = partial(distance_bound, len(self.cluster_centers_))
             yield evidence.Distances(_least_squares, (self,), "P26/1", bound)
         else:
-            why = "The bound from training rows is about Euclidean distances; hold-out rows serve any."
+            why = Message("why.euclidean-only")
             yield evidence.Distances(_least_squares, (self,), "P26/1", None, why)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:

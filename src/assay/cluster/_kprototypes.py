@@ -30,6 +30,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.data.columns import ColumnType, Schema, schema_from_text, schema_text
 from assay.guarantees.evidence import Distances, Evidence
+from assay.messages import Message
 from assay.optim.duality import outward
 from assay.params import Count, Maybe, NameOr, Number, check, refuse
 from assay.prototypes import PrototypeMixin
@@ -198,7 +199,7 @@ class Mixed(PrototypeMixin, ClusterMixin, Learner):
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the dissimilarity of each row to the nearest prototype, which is a squared distance."""
-        why = "The bound from training rows is about numbers alone; hold-out rows serve names too."
+        why = Message("why.numbers-only")
         yield Distances(_least, (self.prototypes_, self.nominal_columns_ > 0, self.gamma_), "P26/1", None, why)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
@@ -252,8 +253,6 @@ class KPrototypes(Mixed):
 
     card = Card(
         name="k-prototypes",
-        zh="k原型聚类",
-        mission=("CLU-42",),
         task="cluster",
         model=MixedCells(),
         strategy="squared differences of numbers and weighted mismatches of names to the nearest of k prototypes",
@@ -332,8 +331,6 @@ class KModes(Mixed):
 
     card = Card(
         name="k-modes",
-        zh="k众数聚类",
-        mission=("CLU-42",),
         task="cluster",
         model=MixedCells(),
         strategy="names that differ from the nearest of k modes",

@@ -96,8 +96,6 @@ class MiniBatchKMeans(Centroids):
 
     card = Card(
         name="k-means by mini-batches",
-        zh="小批量k均值聚类",
-        mission=("CLU-06",),
         task="cluster",
         model=Voronoi(),
         strategy="sum of squared distances to the nearest of k centres",

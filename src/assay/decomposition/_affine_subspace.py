@@ -10,6 +10,7 @@ from assay.base import Learner, read_rows, require_finite
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Distances, Evidence
+from assay.messages import Message
 from assay.params import refuse
 from assay.scan import Rows, rows_per_block
 from assay.theory.population import projection_bound
@@ -51,7 +52,7 @@ class FlatLearner(Learner):
         """Yield how much nearer to the rows another flat could be."""
         d = rows.n_features
         if d > _WIDEST:
-            yield NotApplicable("D18/1", f"The proof encloses the eigenvalues of a matrix of up to {_WIDEST} columns.")
+            yield NotApplicable("D18/1", Message("why.eigenvalue-columns", most=_WIDEST))
             return
         M = scatter_about(rows, self.center_)
         S, V, n, k = M[:-1, :-1], self.components_, rows.n_rows, len(self.components_)
@@ -68,7 +69,7 @@ class FlatLearner(Learner):
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the squared distance of each row to the flat, and the bound of its mean for new rows."""
-        reason = "" if self.fixed_number_ else "The number of components was chosen by looking at the rows."
+        reason = "" if self.fixed_number_ else Message("why.components-chosen")
         bound = partial(_distance_bound, self.components_.shape, self.centred)
         yield Distances(_distances, (self.center_, self.components_), "P26/2", bound, reason)
 

@@ -29,6 +29,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.kernels import Precomputed
 from assay.kernels._psd import expand
+from assay.messages import Message
 from assay.optim.duality import outward
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows
@@ -105,8 +106,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MoreKernels):
     family = "expansion.map"
     card = Card(
         name="Kernel principal component analysis",
-        zh="核主成分分析",
-        mission=("DEC-08",),
         task="transform",
         model=KernelFunctions(),
         strategy="variance in the kernel's space along orthonormal directions",
@@ -255,13 +254,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MoreKernels):
         used = np.flatnonzero(self.pair_coef_.any(axis=1))
         reason = None
         if self.chosen_kernel_ == "precomputed":
-            reason = "The Gram matrix was given: nothing proves that it is symmetric."
+            reason = Message("why.gram-symmetric")
         elif rows.n_rows > _MOST_PROVED:
-            reason = f"The proof factorises a matrix of all rows, which is done up to {_MOST_PROVED} of them."
+            reason = Message("why.factorised-rows", most=_MOST_PROVED)
         elif not same_rows(rows, self.X_fit_):
-            reason = "These are not the rows of `fit`, in order."
+            reason = Message("why.other-order")
         elif not len(used):
-            reason = "The rows do not vary in the kernel's space."
+            reason = Message("why.kernel-constant")
         if reason is not None:
             yield NotApplicable("D18/2", reason)
             return

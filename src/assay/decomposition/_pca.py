@@ -102,8 +102,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
     more_arrays = ("explained_variance_", "noise_variance_")
     card = Card(
         name="Principal component analysis",
-        zh="主成分分析",
-        mission=("DEC-01", "DEC-02", "DEC-03", "DEC-04"),
         task="transform",
         model=Flats(),
         strategy="squared distance of the rows to a flat of k dimensions",

@@ -42,6 +42,7 @@ from assay.decomposition._topics_data import (
     topic_bound,
     word_factors,
 )
+from assay.decomposition._topics_quality import MEASURES, coherence, windows_together
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence
 from assay.params import Choice, Count, Maybe, Number, Positive, check, refuse
@@ -115,8 +116,6 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     card = Card(
         name="Latent Dirichlet allocation",
-        zh="隐狄利克雷分布",
-        mission=("LAT-21", "LAT-22"),
         task="density",
         model="mixtures of topics, which are distributions of words",
         strategy="variational lower bound of the log-likelihood, or the posterior given the words",
@@ -369,49 +368,77 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
         Each word of a document is hidden with probability 1 - share: exp(-mean ln p(hidden word | the others)).
         """
+        logs, hidden = self._hidden_words(X, share, random_state)
+        if not hidden.sum():
+            raise refuse(self, "no word was hidden: pass more words, or a smaller share.")
+        return float(np.exp(-logs.sum() / hidden.sum()))
+
+    def _hidden_words(self, X: Any, share: float, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sum of ln p of the hidden words of each document, and their number."""
         documents, random = self._asked(X), check_random_state(random_state)
         seen = random.binomial(documents.counts.astype(np.int64), share).astype(np.float64)
         hidden = documents.counts.astype(np.int64) - seen
-        if not hidden.sum():
-            raise refuse(self, "no word was hidden: pass more words, or a smaller share.")
         part = Documents(documents.words, seen, documents.offsets, documents.n_words, self.n_jobs)
         gamma = self._infer(part).gamma
         theta, topics = gamma / gamma.sum(axis=1, keepdims=True), self.topics_.T
         owner = np.repeat(np.arange(len(documents)), np.diff(documents.offsets))
-        total = 0.0
+        logs = np.empty(len(owner))
         for low in range(0, len(owner), 65_536):
             here = slice(low, low + 65_536)
-            p = np.einsum("ij,ij->i", theta[owner[here]], topics[documents.words[here]])
-            total += float(hidden[here] @ np.log(p))
-        return float(np.exp(-total / hidden.sum()))
+            logs[here] = np.log(np.einsum("ij,ij->i", theta[owner[here]], topics[documents.words[here]]))
+        counted = (np.bincount(owner, weights, minlength=len(documents)) for weights in (hidden * logs, hidden))
+        return tuple(counted)  # type: ignore[return-value]
 
     def words(self, names: Sequence[str] | None = None, *, top: int = 10) -> list[list[str]]:
         """Return the `top` most probable words of each topic, by `names` or by the columns' own."""
+        names = self._names(names)
+        return [[names[j] for j in row] for row in np.argsort(-self.topics_, axis=1, kind="stable")[:, :top]]
+
+    def coherence(
+        self,
+        X: Any,
+        *,
+        top: int = 10,
+        measure: str = "u_mass",
+        texts: Any = None,
+        names: Sequence[str] | None = None,
+        window: int = 110,
+    ) -> np.ndarray:
+        """Return how often the `top` words of each topic stand in the same documents of X, or windows of `texts`.
+
+        "u_mass": mean over pairs of ln((D(v, w) + 1) / D(w)), w the more probable; "npmi": mean over pairs of
+        ln(p(v, w) / (p(v) p(w))) / -ln p(v, w), from -1 to 1. Pairs with a word that X does not have count as 0. "c_v":
+        mean cosine of the words' vectors of such numbers with their sum, from 0 to 1, which agrees best with people.
+
+        Texts are lists of words, of `names` or of the columns' own, in order; X is then not read, and a window of so
+        many words takes the place of a document. Published values of c_v are of windows of 110 words.
+        """
+        if measure not in MEASURES:
+            raise refuse(self, f"measure must be one of {', '.join(map(repr, MEASURES))}; got {measure!r}.")
+        best = np.argsort(-self.topics_, axis=1, kind="stable")[:, :top]
+        places = np.full(self.n_features_in_, -1)
+        used = np.unique(best)
+        places[used] = np.arange(len(used))
+        if texts is None:
+            documents = self._asked(X)
+            there, n = np.zeros((len(documents), len(used))), len(documents)
+            owner, kept = np.repeat(np.arange(n), np.diff(documents.offsets)), places[documents.words] >= 0
+            there[owner[kept], places[documents.words[kept]]] = 1.0
+            together = there.T @ there
+        else:
+            number = {word: j for j, word in enumerate(self._names(names))}
+            unknown = len(number)  # stands in the window, and is no word of the model
+            coded = ([number.get(str(word), unknown) for word in text] for text in texts)
+            together, n = windows_together(coded, np.append(places, -1), int(window))
+        return np.array([coherence(together[np.ix_(places[row], places[row])], n, measure) for row in best])
+
+    def _names(self, names: Sequence[str] | None) -> list[str]:
         check_is_fitted(self)
         if names is None:
             names = getattr(self, "feature_names_in_", [str(j) for j in range(self.n_features_in_)])
         if len(names) != self.n_features_in_:
             raise refuse(self, f"names must be {self.n_features_in_}, one for each word; got {len(names)}.")
-        return [[str(names[j]) for j in row] for row in np.argsort(-self.topics_, axis=1, kind="stable")[:, :top]]
-
-    def coherence(self, X: Any, *, top: int = 10, measure: str = "u_mass") -> np.ndarray:
-        """Return how often the `top` words of each topic stand in the same documents of X.
-
-        "u_mass": mean over pairs of ln((D(v, w) + 1) / D(w)), w the more probable; "npmi": mean over pairs of
-        ln(p(v, w) / (p(v) p(w))) / -ln p(v, w), from -1 to 1. Pairs with a word that X does not have count as 0.
-        """
-        if measure not in ("u_mass", "npmi"):
-            raise refuse(self, f"measure must be 'u_mass' or 'npmi'; got {measure!r}.")
-        documents = self._asked(X)
-        best = np.argsort(-self.topics_, axis=1, kind="stable")[:, :top]
-        places = np.full(documents.n_words, -1)
-        used = np.unique(best)
-        places[used] = np.arange(len(used))
-        there = np.zeros((len(documents), len(used)))
-        owner, kept = np.repeat(np.arange(len(documents)), np.diff(documents.offsets)), places[documents.words] >= 0
-        there[owner[kept], places[documents.words[kept]]] = 1.0
-        both = there.T @ there
-        return np.array([_coherence(both[np.ix_(places[row], places[row])], len(documents), measure) for row in best])
+        return [str(name) for name in names]
 
     # Certificates -------------------------------------------------------------------------------------------------
 
@@ -451,17 +478,3 @@ def log_densities(documents: Documents, factors: WordFactors, alpha: Prior) -> n
     gamma = np.broadcast_to(alpha, K) + documents.sums(documents.counts)[:, None] / K
     infer_topics(documents, factors.B, alpha, gamma, DOC_STEPS, -1.0)
     return document_bounds(documents, factors, alpha, gamma)
-
-
-def _coherence(both: np.ndarray, n: int, measure: str) -> float:
-    values = []
-    for i in range(1, len(both)):
-        for j in range(i):
-            alone, other, pair = both[j, j], both[i, i], both[i, j]
-            if measure == "u_mass":
-                values.append(np.log((pair + 1) / alone) if alone else 0.0)
-            elif not pair or not alone or not other:
-                values.append(-1.0 if alone and other else 0.0)
-            else:
-                values.append(1.0 if pair == n else np.log(pair * n / (alone * other)) / -np.log(pair / n))
-    return float(np.mean(values)) if values else 0.0

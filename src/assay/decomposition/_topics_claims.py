@@ -12,6 +12,7 @@ from assay.decomposition._topics import log_densities
 from assay.decomposition._topics_data import Documents, Prior, plain_factors, topic_bound, word_factors
 from assay.guarantees.evidence import Density
 from assay.guarantees.ledger import FIT_NOT_KEPT
+from assay.messages import Message
 from assay.optim.duality import outward
 from assay.scan import Rows
 
@@ -23,7 +24,7 @@ def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     """Yield the claims D51 about a fitted model on the documents it was fitted to."""
     documents = model._documents(rows.X if hasattr(rows, "X") else np.concatenate([b.X for b in rows.blocks()]))
     if not documents.total > 0:
-        yield NotApplicable("D51/1", "The documents have no words.")
+        yield NotApplicable("D51/1", Message("why.no-words"))
         return
     found = log_densities(documents, word_factors(model.components_), model.doc_topic_prior_).sum()
     center = float(found + topic_bound(model.components_, model.topic_word_prior_)) / documents.total
@@ -35,19 +36,19 @@ def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
 def _monotone(model: Any, documents: Documents, rows: Rows) -> Claim | NotApplicable:
     """Return that no step of the batch method lowered the bound; the run is made again from nearly the same start."""
     if model.method != "variational" or model.learning_method != "batch":
-        return NotApplicable("D51/2", "Only steps of the batch method never lower the bound.")
+        return NotApplicable("D51/2", Message("why.batch-only"))
     if not hasattr(model, "start_"):
         return NotApplicable("D51/2", FIT_NOT_KEPT)
     steps = model.n_iter_
     if not steps:
-        return NotApplicable("D51/2", "No step was made.")
+        return NotApplicable("D51/2", Message("why.no-step"))
     work = (len(documents.words) + len(documents)) * model.n_components * steps * model.max_doc_update_iter
     if work > _MOST_WORK:
-        return NotApplicable("D51/2", f"Making {steps} steps again on these documents costs more than the fit.")
+        return NotApplicable("D51/2", Message("why.documents-cost", steps=steps))
     again, fall = _again(model, documents, steps)
     distance = float(np.max(np.abs(again / model.components_ - 1)))
     if not distance < _AGREE:
-        return NotApplicable("D51/2", "The way passes so near to a saddle that rounding decides where it leads.")
+        return NotApplicable("D51/2", Message("why.saddle"))
     params = {
         "steps": int(steps),
         "distance": outward(100 * distance + 1e-6),

@@ -105,8 +105,6 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearne
     centred = False
     card = Card(
         name="Truncated singular value decomposition",
-        zh="截断奇异值分解",
-        mission=("DEC-04", "DEC-07"),
         task="transform",
         model=Flats(),
         strategy="squared distance of the rows to a flat of k dimensions through the origin",

@@ -33,6 +33,7 @@ from assay.data.blocks import Block
 from assay.discriminant_analysis._lda import priors_of
 from assay.fitlog import FitLog
 from assay.kernels._psd import expand
+from assay.messages import Message
 from assay.optim.duality import outward
 from assay.params import Constraint, Count, Maybe, Number, check, refuse
 from assay.scan import Rows
@@ -92,8 +93,6 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     constraints: ClassVar[dict[str, Constraint]] = {"mu": Number(low=0.0), "n_components": Maybe(Count())}
     card = Card(
         name="Kernel discriminant analysis",
-        zh="核线性判别分析",
-        mission=("KER-89",),
         task="classify",
         model=KernelFunctions(),
         strategy="Fisher ratio in the kernel's space, scatter within classes regularised",
@@ -217,10 +216,10 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield by how much the sum of Fisher ratios could at most be larger."""
         if self.chosen_kernel_ == "precomputed":
-            yield NotApplicable("D19/2", "The Gram matrix was given: nothing proves that it is symmetric.")
+            yield NotApplicable("D19/2", Message("why.gram-symmetric"))
             return
         if not same_rows(rows, self.X_fit_):
-            yield NotApplicable("D19/2", "These are not the rows of `fit`, in order.")
+            yield NotApplicable("D19/2", Message("why.other-order"))
             return
         n, mu, codes = len(self.X_fit_), float(self.mu), np.concatenate(rows.map(lambda block: block.y))
         share = (codes == np.arange(len(self.classes_))[:, None]) / np.bincount(codes)[:, None]
@@ -237,7 +236,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         slack += 1e-14 * (np.abs(residual) + mu * np.abs(u))
         excess = float(weight @ ((np.abs(residual - mu * u) + slack) ** 2).sum(axis=1)) / mu
         if excess >= self.fisher_ratios_.sum() / n:
-            yield NotApplicable("D19/2", "mu is so small beside N that rounding hides the ratio; raise mu.")
+            yield NotApplicable("D19/2", Message("why.small-mu"))
             return
         yield Claim("D19/2", outward(excess), params={"mu": mu, "priors": self.priors_.tolist()})
 

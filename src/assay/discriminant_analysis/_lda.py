@@ -45,6 +45,7 @@ from assay.discriminant_analysis._scatter import (
     total_covariance,
 )
 from assay.linear_model._base import LinearClassifier
+from assay.messages import Message
 from assay.optim.duality import outward
 from assay.params import Choice, Constraint, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows
@@ -134,16 +135,12 @@ class LinearDiscriminantAnalysis(
     }
     card = Card(
         name="Linear discriminant analysis",
-        zh="线性判别分析",
-        mission=(
-            *("LIN-26", "LIN-27", "LIN-30", "LIN-31", "LIN-32", "LIN-33", "LIN-34", "LIN-35", "LIN-37"),
-            *("DEC-05", "DEC-06"),
-        ),
         task="classify",
         model=Linear(),
         strategy="Fisher ratio of scatter between classes to scatter within them",
         algorithm="one pass for the moments, spectral decomposition with a pseudo-inverse",
         guarantee=("lda.optimality", "gaussian.mle", "vc", "margin.kernel", "margin.multiclass", "pac-bayes.linear"),
+        first=1,
     )
 
     solver: str = "svd"
@@ -285,7 +282,7 @@ class LinearDiscriminantAnalysis(
         """Yield how close the (first) direction's Fisher ratio is to the largest one, and that means, covariance and
         scores are those of maximum likelihood."""
         if self.shrinkage == "auto" or self.covariance_estimator is not None:
-            reason = "The covariance was estimated otherwise; the claim is made for a fixed shrinkage or none."
+            reason = Message("why.covariance-estimate")
             yield NotApplicable("D19/1", reason)
             yield NotApplicable("D19/3", reason)
             return
@@ -294,13 +291,13 @@ class LinearDiscriminantAnalysis(
         found = recompute(rows, self.means_, self.sigma_[None], shares, shrinkage)
         if 2 * found.mu < PROVABLE:
             for template in ("D19/1", "D19/3"):
-                yield NotApplicable(template, "The scatter within classes is singular or nearly so; set shrinkage.")
+                yield NotApplicable(template, Message("why.singular-scatter"))
             return
         stated = {"covariance": self._weighing, "shrinkage": shrinkage, "mu": found.mu}
         if len(self.classes_) == 2:
             yield self._two_class_claim(found, stated)
         elif self.solver == "eigen" and (shrinkage or self.priors is not None):
-            reason = "The directions are those of the covariance of all rows, shrunk or under other priors."
+            reason = Message("why.total-covariance")
             yield NotApplicable("D19/1", reason)
         else:
             yield self._direction_claim(found, stated)

@@ -33,6 +33,7 @@ from assay.discriminant_analysis._scatter import (
     read_shrinkage,
 )
 from assay.guarantees.evidence import Evidence, Scores
+from assay.messages import Message
 from assay.params import Choice, Constraint, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Quadratic
@@ -101,8 +102,6 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
 
     card = Card(
         name="Quadratic discriminant analysis",
-        zh="二次判别分析",
-        mission=(),
         task="classify",
         model=Quadratic(),
         strategy="likelihood of Gaussian classes",
@@ -216,7 +215,7 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield that means, covariances and scores are those of maximum likelihood, up to a stated error."""
         yield quadratic_claim(self, rows)
-        yield NotApplicable("D19/1", "Fisher's ratio belongs to classes that share one covariance.")
+        yield NotApplicable("D19/1", Message("why.shared-covariance"))
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the scores."""

@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.messages import Message
 from assay.optim.duality import gamma, outward
 from assay.params import refuse
 from assay.scan import Rows, rows
@@ -394,13 +395,13 @@ def linear_claim(model: Any, found: Statistics) -> Claim:
 def quadratic_claim(model: Any, rows: Rows) -> Claim | NotApplicable:
     """Return claim D19/3 of a quadratic discriminant analysis."""
     if model.shrinkage == "auto" or model.covariance_estimator is not None:
-        reason = "The covariances were estimated otherwise; the claim is made for a fixed shrinkage or none."
+        reason = Message("why.covariances-estimate")
         return NotApplicable("D19/3", reason)
     shares, eigen = row_shares(rows, len(model.classes_), "apart"), model.solver == "eigen"
     share = float(model.shrinkage or 0.0) if eigen else float(model.reg_param)
     found = recompute(rows, model.means_, model.sigma_, shares, share, eigen)
     if 2 * found.mu < PROVABLE:
-        return NotApplicable("D19/3", "The covariance of a class is singular or nearly so; regularise it more.")
+        return NotApplicable("D19/3", Message("why.singular-class"))
     finest = found.scale.max(axis=0)
     precision = np.linalg.inv(found.matrices) * found.scale[:, :, None] * found.scale[:, None, :]
     parts = [_class_score(model, found, precision[k], k) for k in range(len(shares))]

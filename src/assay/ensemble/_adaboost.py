@@ -33,6 +33,7 @@ from assay.ensemble._members import any_given, one_hot, seed_parts
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
+from assay.messages import Message
 from assay.params import Choice, Count, Positive, check, refuse
 from assay.scan import Rows
 from assay.tree import DecisionTreeClassifier
@@ -97,8 +98,6 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
     }
     card = Card(
         name="AdaBoost classifier",
-        zh="自适应提升",
-        mission=tuple(f"ENS-{i:02d}" for i in range(6, 26)),
         task="classify",
         ensemble="serial",
         model=OfAnySize("weighted votes of stumps, as many as the rows ask for"),
@@ -361,10 +360,10 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         if len(self.classes_) > 2:
             yield NotApplicable(
                 "D24/1",
-                "With more than two classes SAMME's exponential loss does not bound the training error.",
+                Message("why.samme"),
             )
         elif rows.has_weight:
-            yield NotApplicable("D24/1", "Row weights: the bound is about rows that count alike.")
+            yield NotApplicable("D24/1", Message("why.weights.alike"))
         else:
             yield Claim(
                 "D24/1",

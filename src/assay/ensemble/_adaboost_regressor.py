@@ -89,8 +89,6 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
     }
     card = Card(
         name="AdaBoost regressor",
-        zh="自适应提升回归",
-        mission=("ENS-06",),
         task="regress",
         ensemble="serial",
         model=OfAnySize("weighted medians of trees of any number"),

@@ -87,14 +87,13 @@ class BaggingClassifier(Vote, Bagging):
     constraints: ClassVar = {"voting": Choice("soft", "hard"), "flip_labels": Number(0.0, 1.0, open_high=True)}
     card = Card(
         name="Bagging classifier",
-        zh="自助聚合",
-        mission=tuple(f"ENS-{i}" for i in (30, 31, 32, 33, 34, 35, 36, 65, 68, 70)),
         task="classify",
         ensemble="parallel",
         model=OfAnySize("votes of any number of members"),
         strategy="that of the base learner; averaging",
         algorithm="base learner on bootstrap samples, members on threads",
         guarantee=("pac-bayes.vote",),
+        role="sample",
     )
 
     _: KW_ONLY
@@ -203,14 +202,13 @@ class BaggingRegressor(Mean, Bagging):
     of_trees, of_others = "trees.mean", "committee.bagging-regressor"
     card = Card(
         name="Bagging regressor",
-        zh="自助聚合",
-        mission=("ENS-30", "ENS-31"),
         task="regress",
         ensemble="parallel",
         model=OfAnySize("means of any number of members"),
         strategy="that of the base learner; averaging",
         algorithm="base learner on bootstrap samples, members on threads",
         guarantee=(),
+        role="sample",
     )
 
     def _base(self) -> Any:

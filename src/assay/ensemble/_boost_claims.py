@@ -8,6 +8,7 @@ import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement, Vacuous, error_rate
+from assay.messages import Message
 from assay.scan import Rows
 from assay.theory import margin
 from assay.theory.spaces import Space, Stumps
@@ -36,7 +37,7 @@ def margin_statement(model: Any, rows: Rows) -> Iterator[Statement | NotApplicab
 def _margin_bound(margins: np.ndarray, base: Space, delta: str) -> Claim | NotApplicable:
     found = margin.boosting_margin_bound(margins - 1e-12, float(delta), base.log_growth)
     if found.bound >= 1:
-        why = f"Margins are too small for {len(margins)} rows: the bound is 1 at every scale."
+        why = Message("why.small-vote-margins", rows=len(margins))
         return Vacuous("P15/1", why, delta)
     params = {"class": base.descriptor(), "exponent": found.exponent, "rows": len(margins)}
     return error_rate("P15/1", found.bound, params, "train", delta)
@@ -63,11 +64,11 @@ def margin_facts(model: Any, rows: Rows, cap: float, bound: float, weights: np.n
 
 def _reason(model: Any, rows: Rows) -> str | None:
     if len(model.classes_) > 2:
-        return "Margins of votes for more than two classes are not covered by the theorem."
+        return Message("why.vote-classes")
     if rows.has_weight:
-        return "Row weights: margins are about rows that count alike."
+        return Message("why.weights.margins")
     if not hasattr(model, "margins_"):
         return FIT_NOT_KEPT
     if len(model.margins_) != rows.n_rows:
-        return "These are not as many rows as the model was fitted to."
+        return Message("why.other-count")
     return None

@@ -29,6 +29,7 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Votes
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
+from assay.messages import Message
 from assay.params import Count, check, refuse
 from assay.scan import Rows, rows
 from assay.tree._decision_tree import known_rows
@@ -73,8 +74,6 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
     constraints: ClassVar = {"n_forests": Count()}
     card = Card(
         name="Committee of forests",
-        zh="森林委员会",
-        mission=("ENS-33", "ENS-37"),
         task="classify",
         ensemble="parallel",
         model=OfAnySize("votes of forests of trees of any size"),
@@ -181,7 +180,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
             yield NotApplicable("P19/1", FIT_NOT_KEPT)
             return
         if self.bag_size_ >= self.n_rows_ or rows.n_rows != self.n_rows_:
-            yield NotApplicable("P19/1", "Every forest saw every row, or these are other rows; lower max_samples.")
+            yield NotApplicable("P19/1", Message("why.forest-bags"))
             return
         G = len(self.seeds_)
         bags = Bags(self.seeds_, self.bag_size_, False)

@@ -21,6 +21,7 @@ from assay.ensemble._routing import routing_by_name
 from assay.ensemble._weights import Learnt, chosen_weights, learnt_weights
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import FIT_NOT_KEPT
+from assay.messages import Message
 from assay.params import Maybe, Number, refuse
 from assay.scan import Rows, thread_map
 
@@ -312,11 +313,11 @@ class CommitteeOf(NamedMembers):
         if not hasattr(self, "weight_gap_"):
             yield NotApplicable("D41/1", FIT_NOT_KEPT)
         elif not hasattr(self, "held_"):
-            yield NotApplicable("D41/1", "The weights were learnt from models of folds, which are not kept.")
+            yield NotApplicable("D41/1", Message("why.fold-weights"))
         elif self.simple_:
-            yield NotApplicable("D41/1", "Members differ so little that they have equal weights.")
+            yield NotApplicable("D41/1", Message("why.equal-weights"))
         elif rows.n_rows <= self.held_[-1] or np.any(self.links_ < 0):
-            yield NotApplicable("D41/1", "These are not the rows of `fit`, or the checker cannot read a member.")
+            yield NotApplicable("D41/1", Message("why.other-rows-or-member"))
         else:
             value = self.weight_gap_ * (1 + 1e-6) + 1e-8 * (1 + self._size(rows))
             params = {"rows": rows.n_rows, "learnt_from": len(self.held_)}

@@ -37,6 +37,7 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import Gathered, Scores, labels
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LinearRegression, LogisticRegression, Ridge
+from assay.messages import Message
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows, thread_map
 from assay.theory import selective
@@ -117,14 +118,14 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     }
     card = Card(
         name="Committee of classifiers",
-        zh="投票法",
-        mission=("ENS-01", "ENS-02", "ENS-48", "ENS-49", "ENS-50", "ENS-51", "ENS-52"),
         task="classify",
         ensemble="parallel",
         model=Unbounded("votes of learners of any class"),
         strategy="that of the members; voting",
         algorithm="members on threads; weights by a quadratic programme over the simplex",
         guarantee=("weights.simplex", "selective.fixed", "selective.risk"),
+        role="vote",
+        begin=lambda rows: {"voting": "soft"},
     )
 
     _: KW_ONLY
@@ -302,7 +303,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         right = (values[:, :K].argmax(axis=1) == labels(rows)) & (ranked[:, -1] - ranked[:, -2] > 2 * slack)
         found = limit_of(ranked[:, -1], ~right, float(self.share), float(delta), slack)
         if found is None or found.limit >= 1:
-            return Vacuous(template, "Too few hold-out rows are decided.", delta)
+            return Vacuous(template, Message("why.few-decided"), delta)
         params: dict[str, Any] = {"rows": rows.n_rows, **found.params()}
         return claim(template, min(1.0, found.limit + OUTWARD), params, "holdout", delta)
 
@@ -324,14 +325,13 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
     family = "votes.regressor"
     card = Card(
         name="Committee of regressors",
-        zh="平均法",
-        mission=("ENS-01", "ENS-46", "ENS-47", "ENS-48"),
         task="regress",
         ensemble="parallel",
         model=Unbounded("means of learners of any class"),
         strategy="that of the members; averaging",
         algorithm="members on threads; weights by a quadratic programme over the simplex",
         guarantee=("weights.simplex",),
+        role="vote",
     )
     vote_weights_: np.ndarray = field(init=False)
 

@@ -24,8 +24,6 @@ class ExtraTreesClassifier(ForestClassifier):
     extra = True
     card = Card(
         name="Extremely randomised trees classifier",
-        zh="极端随机树",
-        mission=("ENS-38",),
         task="classify",
         ensemble="parallel",
         model=OfAnySize("votes of trees of any size"),
@@ -34,6 +32,7 @@ class ExtraTreesClassifier(ForestClassifier):
         guarantee=("pac-bayes.vote",),
         input=("numbers", "nominal", "missing"),
         search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
+        first=10,
     )
 
     _: KW_ONLY
@@ -53,8 +52,6 @@ class ExtraTreesRegressor(ForestRegressor):
     extra = True
     card = Card(
         name="Extremely randomised trees regressor",
-        zh="极端随机树",
-        mission=("ENS-38",),
         task="regress",
         ensemble="parallel",
         model=OfAnySize("means of trees of any size"),
@@ -62,6 +59,7 @@ class ExtraTreesRegressor(ForestRegressor):
         algorithm="random columns and thresholds at each node, trees on threads",
         guarantee=(),
         search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
+        first=8,
     )
 
     _: KW_ONLY

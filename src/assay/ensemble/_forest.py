@@ -361,8 +361,6 @@ class RandomForestClassifier(ForestClassifier):
 
     card = Card(
         name="Random forest classifier",
-        zh="随机森林",
-        mission=tuple(f"ENS-{i}" for i in (32, 33, 37, 38, 39, 40, 42, 43, 45)),
         task="classify",
         ensemble="parallel",
         model=OfAnySize("votes of trees of any size"),
@@ -371,6 +369,8 @@ class RandomForestClassifier(ForestClassifier):
         guarantee=("pac-bayes.vote",),
         input=("numbers", "nominal", "missing"),
         search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
+        first=6,
+        light=True,
     )
 
 
@@ -385,8 +385,6 @@ class RandomForestRegressor(ForestRegressor):
 
     card = Card(
         name="Random forest regressor",
-        zh="随机森林",
-        mission=("ENS-37",),
         task="regress",
         ensemble="parallel",
         model=OfAnySize("means of trees of any size"),
@@ -395,6 +393,8 @@ class RandomForestRegressor(ForestRegressor):
         guarantee=(),
         input=("numbers", "nominal", "missing"),
         search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
+        first=5,
+        light=True,
     )
 
 

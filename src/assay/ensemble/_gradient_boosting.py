@@ -363,8 +363,6 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
     loss: str = "log_loss"
     card = Card(
         name="Gradient boosting classifier",
-        zh="梯度提升树",
-        mission=("ENS-27", "ENS-28", "ENS-29"),
         task="classify",
         ensemble="serial",
         model=OfAnySize("sums of trees"),
@@ -452,8 +450,6 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
     }
     card = Card(
         name="Gradient boosting regressor",
-        zh="梯度提升树",
-        mission=("ENS-26", "ENS-29"),
         task="regress",
         ensemble="serial",
         model=OfAnySize("sums of trees"),

@@ -323,8 +323,6 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
     class_weight: Any = None
     card = Card(
         name="Histogram gradient boosting classifier",
-        zh="梯度提升树",
-        mission=("ENS-27", "ENS-28", "ENS-29"),
         task="classify",
         ensemble="serial",
         model=OfAnySize("sums of trees"),
@@ -334,6 +332,8 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
         input=("numbers", "nominal", "missing"),
         search=_SEARCH,
         always_tuned=True,
+        first=7,
+        light=True,
     )
 
     @with_callbacks
@@ -396,8 +396,6 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
     }
     card = Card(
         name="Histogram gradient boosting regressor",
-        zh="梯度提升树",
-        mission=("ENS-26", "ENS-29"),
         task="regress",
         ensemble="serial",
         model=OfAnySize("sums of trees"),
@@ -408,6 +406,8 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
         search={**_SEARCH, "loss": options("squared_error", "absolute_error")},
         begin=lambda rows: {"min_samples_leaf": max(2, rows // 40)} if rows < _FEW else {},
         always_tuned=True,
+        first=6,
+        light=True,
     )
     loss: str = "squared_error"
     _: KW_ONLY

@@ -146,8 +146,6 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
     }
     card = Card(
         name="LPBoost",
-        zh="线性规划提升",
-        mission=("ENS-06",),
         task="classify",
         ensemble="serial",
         model=OfAnySize("weighted votes of stumps, as many as the rows ask for"),

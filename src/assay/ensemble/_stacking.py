@@ -362,14 +362,13 @@ class StackingClassifier(ClassifierMixin, Stacking):
     family = "stacking.classifier"
     card = Card(
         name="Stacking of classifiers",
-        zh="学习法",
-        mission=("ENS-53", "ENS-54"),
         task="classify",
         ensemble="parallel",
         model=Unbounded("learners on what other learners say"),
         strategy="that of the final learner",
         algorithm="members on folds, on threads; the final learner on what they say",
         guarantee=(),
+        role="stack",
     )
 
     def _default(self) -> list[tuple[str, Any]]:
@@ -404,14 +403,13 @@ class StackingRegressor(RegressorMixin, Stacking):
     family = "stacking.regressor"
     card = Card(
         name="Stacking of regressors",
-        zh="学习法",
-        mission=("ENS-53", "ENS-54"),
         task="regress",
         ensemble="parallel",
         model=Unbounded("learners on what other learners say"),
         strategy="that of the final learner",
         algorithm="members on folds, on threads; the final learner on what they say",
         guarantee=(),
+        role="stack",
     )
 
     def _default(self) -> list[tuple[str, Any]]:

@@ -22,14 +22,13 @@ class RandomSubspaceClassifier(BaggingClassifier):
 
     card = Card(
         name="Random subspace classifier",
-        zh="随机子空间",
-        mission=("ENS-67",),
         task="classify",
         ensemble="parallel",
         model=OfAnySize("votes of any number of members"),
         strategy="that of the base learner; averaging",
         algorithm="base learner on random columns, members on threads",
         guarantee=(),
+        role="sample",
     )
 
     def __init__(
@@ -64,14 +63,13 @@ class RandomSubspaceRegressor(BaggingRegressor):
 
     card = Card(
         name="Random subspace regressor",
-        zh="随机子空间",
-        mission=("ENS-67",),
         task="regress",
         ensemble="parallel",
         model=OfAnySize("means of any number of members"),
         strategy="that of the base learner; averaging",
         algorithm="base learner on random columns, members on threads",
         guarantee=(),
+        role="sample",
     )
 
     def __init__(

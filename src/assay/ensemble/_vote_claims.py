@@ -9,6 +9,7 @@ from assay.claims.claim import NotApplicable
 from assay.ensemble._bootstrap import bag
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
+from assay.messages import Message
 from assay.scan import Rows
 from assay.tree._predict import leaves
 
@@ -37,35 +38,35 @@ def _conditions(model: Any, rows: Rows) -> Iterator[tuple[bool, str]]:
     yield hasattr(model, "seeds_"), FIT_NOT_KEPT
     yield (
         getattr(model, "sampled_by_", None) == sampling(model),
-        "Parameters that decide which rows a member saw were set after the fit: fit again.",
+        Message("why.parameters-after"),
     )
     yield (
         bool(model.bootstrap) or model.bag_size_ < model.n_rows_,
-        "Every member saw every row; with bootstrap=True or smaller bags each is judged on the rows it did not see.",
+        Message("why.no-bags"),
     )
-    yield not rows.has_weight, "Row weights: the bound is about unweighted errors of equally likely rows."
+    yield not rows.has_weight, Message("why.weights.errors")
     yield (
         getattr(model, "class_weight", None) is None,
-        "class_weight: weights taken from all rows make a member depend on rows outside its bag.",
+        Message("why.bag-class-weight"),
     )
-    yield not getattr(model, "drawn_by_weight_", False), "Rows were drawn by their weights, not evenly."
+    yield not getattr(model, "drawn_by_weight_", False), Message("why.weighted-draws")
     yield (
         getattr(model, "out_of_bag", None) is None,
-        "The members were pruned or stopped on their out-of-bag rows, which are therefore no longer unseen.",
+        Message("why.pruned-out-of-bag"),
     )
     yield (
         not getattr(model, "kept_members_", 0),
-        "Members of an earlier fit were kept; their bags may have been others: fit without warm_start.",
+        Message("why.warm-start"),
     )
     yield (
         getattr(model, "binned_rows_", 0) < model.n_rows_,
-        "The bins were taken from all rows, so that every member depends on all of them; use max_bins=None.",
+        Message("why.shared-bins"),
     )
     yield (
         not np.any(model.nodes_.table >= 0),
-        "Nominal columns: a level that is not in a member's bag has no branch of its own in it; encode the columns.",
+        Message("why.bag-levels"),
     )
-    yield rows.n_rows == model.n_rows_, "These are not as many rows as the model was fitted to."
+    yield rows.n_rows == model.n_rows_, Message("why.other-count")
 
 
 def _blocks(model: Any, rows: Rows, bags: Bags) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -14,6 +14,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.error_floor import gather
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of
+from assay.messages import Message
 from assay.scan import Rows
 from assay.theory.compression import compression_bound, log_size_weight
 
@@ -22,7 +23,7 @@ _SLACK = 1 + 1e-9
 _GRID = range(-30, 11)
 
 
-class Message(NamedTuple):
+class SideInformation(NamedTuple):
     """What is told besides the rows: parameters and arrays of the claim, and ln of the message's weight."""
 
     params: dict[str, Any]
@@ -30,7 +31,9 @@ class Message(NamedTuple):
     witness: dict[str, np.ndarray]
 
 
-def stated(template: str, errors: int, n: int, kept: int, message: Message, delta: str) -> Claim | NotApplicable:
+def stated(
+    template: str, errors: int, n: int, kept: int, message: SideInformation, delta: str
+) -> Claim | NotApplicable:
     """Return the claim for `errors` errors outside the `kept` rows, or Vacuous."""
     bound = bound_of(errors, n, kept, message.log_weight, delta)
     if bound + OUTWARD >= 1:
@@ -41,7 +44,7 @@ def stated(template: str, errors: int, n: int, kept: int, message: Message, delt
 
 
 def too_many(template: str, n: int, kept: int, delta: str) -> Vacuous:
-    return Vacuous(template, f"It takes {kept} of the {n} rows to rebuild the model: the bound is 1.", delta)
+    return Vacuous(template, Message("why.compression-size", kept=kept, rows=n), delta)
 
 
 def bound_of(errors: int, n: int, kept: int, log_weight: float, delta: str) -> float:
@@ -72,7 +75,7 @@ def perceptron_statements(
 def _perceptron(learner: Any, rows: Rows, updates: Updates, rounding: float, delta: str) -> Claim | NotApplicable:
     n, template = rows.n_rows, "P16/1"
     if not updates.known or not any(len(one) for one in updates.sequences):
-        return Vacuous(template, "No sequence of updates was kept to rebuild the model from.", delta)
+        return Vacuous(template, Message("why.no-updates-kept"), delta)
     kept = np.unique(np.concatenate(updates.sequences))
     counts = np.stack([np.bincount(np.searchsorted(kept, s), minlength=len(kept)) for s in updates.sequences], axis=1)
     log_weight = _log_counts(counts)
@@ -81,15 +84,13 @@ def _perceptron(learner: Any, rows: Rows, updates: Updates, rounding: float, del
     coef, intercept = np.atleast_2d(learner.coef_), np.atleast_1d(learner.intercept_)
     size = _rebuilt_length(rows, kept, counts, updates, coef, intercept)
     if size is None:
-        return Vacuous(
-            template, "The updates do not add up to the model closely enough: too many, or on other rows.", delta
-        )
+        return Vacuous(template, Message("why.updates-mismatch"), delta)
     several = 1 if len(coef) == 1 else 2
     tolerance = 2 * several * _NEAR * size * _SLACK
     errors = sum(rows.map(_lost_rows, coef, intercept, rounding, (tolerance, float(updates.intercept)), kept))
     params = {"rate": updates.rate, "intercept": updates.intercept}
     witness = {"rows": kept.astype(np.int64), "counts": counts.astype(np.int64)}
-    return stated(template, int(errors), n, len(kept), Message(params, log_weight, witness), delta)
+    return stated(template, int(errors), n, len(kept), SideInformation(params, log_weight, witness), delta)
 
 
 def kernel_perceptron_statement(
@@ -105,11 +106,11 @@ def _kernel_perceptron(
 ) -> Claim | NotApplicable:
     kept = len(counts)
     if not kept:
-        return Vacuous("P16/3", "No update was made: there is nothing to rebuild the model from.", delta)
+        return Vacuous("P16/3", Message("why.no-update"), delta)
     log_weight = _log_counts(counts) - told * 64 * math.log(2)
     if bound_of(0, n, kept, log_weight, delta) + OUTWARD >= 1:
         return too_many("P16/3", n, kept, delta)
-    message = Message({"intercept": intercept, "told": told}, log_weight, {})
+    message = SideInformation({"intercept": intercept, "told": told}, log_weight, {})
     return stated("P16/3", lost(), n, kept, message, delta)
 
 
@@ -197,17 +198,15 @@ def _support(n: int, k: int, machine: Callable[[], Supported], delta: str) -> Cl
     found = machine()
     slope = next((2.0**e for e in _GRID if 2.0**e >= math.sqrt(2 * found.gap) * _SLACK), None)
     if slope is None:
-        return Vacuous(
-            template, f"The gap {found.gap:.3g} is too large to tell the model by its support vectors.", delta
-        )
-    best: tuple[float, int, Message] | None = None
+        return Vacuous(template, Message("why.gap-too-large", gap=found.gap), delta)
+    best: tuple[float, int, SideInformation] | None = None
     for step in (2.0**e for e in range(-12, 3)):
         units = round(found.b / step)
         weight = -2 * math.log(len(_GRID)) - math.log(1.5 * (abs(units) + 1) * (abs(units) + 2))
         weight -= found.told * 64 * math.log(2)
         errors = found.lost(slope, step)
         params = {"slope": slope, "step": step, "offset": abs(units), "side": 1 if units >= 0 else -1}
-        message = Message({**found.params, **params, "told": found.told}, weight, {})
+        message = SideInformation({**found.params, **params, "told": found.told}, weight, {})
         bound = bound_of(errors, n, k, weight, delta)
         if best is None or bound < best[0]:
             best = bound, errors, message

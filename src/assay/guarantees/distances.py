@@ -12,6 +12,7 @@ from assay.data.blocks import Block
 from assay.guarantees.evidence import Distances, Gathered
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.guarantees.order import BetOrder
+from assay.messages import Message
 from assay.scan import Rows
 from assay.theory.concentration import betting_upper
 
@@ -30,11 +31,9 @@ def by_radius(distances: Distances, train: Rows, asked: CertifyOptions) -> Itera
     """Yield the Rademacher bound of the mean squared distance, or why it is not made."""
     template = distances.code
     if asked.radius is None:
-        yield NotApplicable(
-            template, "Distances have no range: pass radius=, the length that no row exceeds, fixed in advance."
-        )
+        yield NotApplicable(template, Message("why.distance-radius"))
     elif train.has_weight:
-        yield NotApplicable(template, "Row weights: the bound is about the unweighted mean of equally likely rows.")
+        yield NotApplicable(template, Message("why.weights.mean"))
     elif distances.why_not or distances.bound is None:
         yield NotApplicable(template, distances.why_not)
     else:
@@ -44,16 +43,14 @@ def by_radius(distances: Distances, train: Rows, asked: CertifyOptions) -> Itera
 def _stated(distances: Distances, train: Rows, radius: float, delta: str) -> Claim | NotApplicable:
     template, sizes = distances.code, Sizes(*train.sum(_sizes, radius))
     if sizes.outside:
-        reason = (
-            f"{sizes.outside} rows are longer than the radius {radius:g}, or as long: the assumption does not hold."
-        )
+        reason = Message("why.radius-reached", rows=sizes.outside, radius=radius)
         return Vacuous(template, reason, delta)
     mean = _upper(distances.squares(train), radius).sum() / train.n_rows
     params, bound = distances.bound(  # type: ignore[misc]
         float(mean), sizes, train.n_rows, radius, float(delta)
     )
     if bound >= 4 * radius * radius:
-        return Vacuous(template, f"With {train.n_rows} rows the bound is above any distance in the ball.", delta)
+        return Vacuous(template, Message("why.ball-vacuous", rows=train.n_rows), delta)
     params |= {"radius": radius, "rows": train.n_rows}
     return claim(template, bound * (1 + OUTWARD), params, "train", delta)
 
@@ -80,9 +77,9 @@ def of_distances(
     advance."""
     clip = asked.clip if asked.clip is not None or asked.radius is None else 4 * asked.radius**2
     if holdout is None:
-        yield NotApplicable("P05/1", "No hold-out rows were given; they usually give the tightest bound.")
+        yield NotApplicable("P05/1", Message("why.no-holdout"))
     elif clip is None:
-        yield NotApplicable("P05/1", "A squared distance has no range: pass clip= (or radius=), fixed in advance.")
+        yield NotApplicable("P05/1", Message("why.distance-clip"))
     else:
         compared = max(1, len(asked.compared))
         yield partial(_mean_distance, found.the(Distances), holdout, float(clip), compared, order)
@@ -95,7 +92,7 @@ def _mean_distance(
     losses = np.minimum(_upper(distances.squares(holdout), longest), clip)[order.of_rows]
     bound = clip * betting_upper(losses / clip, float(delta) / compared) * (1 + 1e-10)
     if bound >= clip:
-        why = f"With {len(losses)} hold-out rows the bound is {clip:g}, the largest distance."
+        why = Message("why.distance-vacuous", rows=len(losses), clip=clip)
         return Vacuous("P05/1", why, delta)
     params: dict[str, Any] = {"clip": clip, "rows": len(losses), "compared": compared, "loss": "distance"}
     return claim("P05/1", bound + clip * OUTWARD, params, "holdout", delta)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from assay.data.blocks import Block
+from assay.messages import Message
 from assay.scan import Rows
 
 OPEN, NOBODY = -2, -3
@@ -188,10 +189,7 @@ class Gathered:
         opened, n = self._counts[2], 0 if self._rows is None else self._rows.n_rows
         if opened <= max(_FEW_OPEN, _OPEN_SHARE * n):
             return ""
-        return (
-            f"Rounding decides the class of {opened} of {n} rows: scores are smaller than the errors of their sums. "
-            "Scale the columns, leave out columns that are sums of others, or raise the penalty."
-        )
+        return Message("why.rounding-open", open=opened, rows=n)
 
     @cached_property
     def _counts(self) -> tuple[int, int, int]:

@@ -11,6 +11,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Decided, Gathered, Predictions, labels, wrong_rows
 from assay.guarantees.ledger import DOWN, OUTWARD, CertifyOptions, Vacuous, claim
 from assay.guarantees.order import BetOrder
+from assay.messages import Message
 from assay.scan import Rows
 from assay.theory.concentration import betting_upper
 
@@ -22,7 +23,7 @@ def of_groups(
     tenth of delta, how that differs from the baseline's on the same rows."""
     losses, clip, more = _losses(found, holdout, asked)
     if losses is None:
-        why = "It needs an error of each row with a range: pass clip=, and predict one target."
+        why = Message("why.groups-range")
         return [NotApplicable("P66/1", why)]
     names = texts(asked.groups)
     group = np.unique(np.array(names, dtype=object), return_inverse=True)[1]
@@ -51,12 +52,12 @@ def _mean(
 ) -> Claim | NotApplicable:
     count = int(group.max()) + 1
     if count < 2:
-        return Vacuous("P66/1", "One hold-out group says next to nothing about new groups.", delta)
+        return Vacuous("P66/1", Message("why.one-group"), delta)
     means = np.minimum(np.bincount(group, losses) / np.bincount(group) / clip * (1 + 1e-12), 1.0)
     upper = _bounded(means, group, order, delta)
     bound = clip * (upper + 2 * OUTWARD)
     if bound >= clip:
-        return Vacuous("P66/1", f"With {count} hold-out groups the bound is {clip:g}, the largest loss.", delta)
+        return Vacuous("P66/1", Message("why.groups-vacuous", groups=count, clip=clip), delta)
     params = {"clip": clip, "rows": len(losses), **more, "groups": count}
     return claim("P66/1", bound, params, "holdout", delta)
 
@@ -74,7 +75,7 @@ def _against(
     """Return how the mean over groups differs from that of always answering the same."""
     count = int(group.max()) + 1
     if count < 2:
-        return Vacuous("P66/2", "One hold-out group says next to nothing about new groups.", delta)
+        return Vacuous("P66/2", Message("why.one-group"), delta)
     targets = np.concatenate([np.ravel(block.y) for block in holdout.blocks()])
     own = {"constant": constant} if "loss" in more else {"label": constant}
     other = np.minimum(np.abs(targets - constant), clip) if "loss" in more else (targets != constant).astype(np.float64)
@@ -82,7 +83,7 @@ def _against(
     upper = _bounded(np.clip((means + 1) / 2 + OUTWARD, 0.0, 1.0), group, order, delta)
     most = clip * (2 * upper - 1 + 4 * OUTWARD)
     if most >= clip:
-        return Vacuous("P66/2", f"{count} hold-out groups are too few for any statement.", delta)
+        return Vacuous("P66/2", Message("why.few-groups", groups=count), delta)
     params = {"clip": clip, "rows": len(losses), **more, "groups": count, **own}
     direction = "lower" if most < 0 else "upper"
     stated = claim("P66/2", abs(most), params, "holdout", delta, direction=direction)

@@ -17,13 +17,14 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Decided, Density, Gathered, Predictions, Scores, labels, own_margins, wrong_rows
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Halves, Statement, Vacuous, claim, error_rate
 from assay.guarantees.order import BetOrder
+from assay.messages import Message
 from assay.scan import Rows
 from assay.theory import concentration, conformal
 from assay.theory.holdout import auc_lower, balanced_upper, in_blocks, threshold_width
 
-_NO_ROWS = "No hold-out rows were given; they usually give the tightest bound."
-_NO_CURVE = "The ROC curve is about two classes, with hold-out rows of both."
-_NO_SCORES = "It needs a score of each row with a bound on its rounding, and this learner has none."
+_NO_ROWS = Message("why.no-holdout")
+_NO_CURVE = Message("why.roc-classes")
+_NO_SCORES = Message("why.no-scores")
 
 
 def of_classifier(
@@ -70,15 +71,13 @@ def of_regressor(
         return
     predicted, why = found.get(Predictions), ""
     if predicted is None:
-        why = "The checker has no predictor for this learner's numbers."
+        why = Message("why.no-predictor")
     elif predicted.targets(holdout) > 1:
-        why = "These bounds are about one target, and the model predicts several."
+        why = Message("why.several-targets")
     if why:
         yield NotApplicable("P05/1", why)
     elif asked.clip is None:
-        yield NotApplicable(
-            "P05/1", "The error of a regression has no range: pass clip=, fixed before looking at the data."
-        )
+        yield NotApplicable("P05/1", Message("why.clip-missing"))
     else:
         yield partial(_mean_loss, found.the(Predictions), holdout, float(asked.clip), compared, order)
     if asked.coverage is not None and why:
@@ -94,9 +93,7 @@ def of_density(
     if holdout is None:
         yield NotApplicable("P05/1", _NO_ROWS)
     elif asked.clip is None:
-        yield NotApplicable(
-            "P05/1", "A log-loss has no range: pass clip=(least, largest), fixed before looking at the data."
-        )
+        yield NotApplicable("P05/1", Message("why.log-clip-missing"))
     else:
         compared = max(1, len(asked.compared))
         yield partial(_log_loss, found.the(Density), holdout, asked.clip, compared, order)
@@ -156,7 +153,7 @@ def _f1(decided: Decided, classes: int, holdout: Rows, positive: int | None, del
     J = np.array(limits)
     value = float(np.mean(2 * J / (1 + J))) * (1 - 1e-12)
     if value <= 0:
-        return Vacuous("P63/1", "There are too few hold-out rows of the class for any bound of F1.", delta)
+        return Vacuous("P63/1", Message("why.few-of-class"), delta)
     params = {"rows": holdout.n_rows} | ({} if positive is None else {"label": positive})
     return claim("P63/1", value, params, "holdout", delta, direction="lower", witness={"limits": J})
 
@@ -169,7 +166,7 @@ def _balanced(decided: Decided, classes: int, holdout: Rows, positive: int | Non
     sizes = np.bincount(codes[known], minlength=classes).tolist()
     errors = np.bincount(codes[known & (found != codes)], minlength=classes).tolist()
     if min(sizes) < 1:
-        return Vacuous("P64/1", "There are classes without a hold-out row.", delta)
+        return Vacuous("P64/1", Message("why.class-unseen"), delta)
     limits: dict[str, np.ndarray] = {}
     if in_blocks(sizes, float(delta)):
         mean = balanced_upper(errors, sizes, float(delta)) + OUTWARD
@@ -180,7 +177,7 @@ def _balanced(decided: Decided, classes: int, holdout: Rows, positive: int | Non
         mean = float(np.mean(limits["limits"]))
     value = (mean * classes + (others > 0)) / (classes + (others > 0)) * (1 + 1e-12)
     if value >= 1:
-        return Vacuous("P64/1", "There are too few hold-out rows of each class.", delta)
+        return Vacuous("P64/1", Message("why.few-of-each"), delta)
     return claim("P64/1", value, {"rows": holdout.n_rows, "others": others}, "holdout", delta, witness=limits)
 
 
@@ -193,7 +190,7 @@ def _brier(scores: Scores | None, holdout: Rows, compared: int, order: BetOrder)
         yield NotApplicable("P05/1", _NO_SCORES)
         return
     if not scores.logistic:
-        yield NotApplicable("P05/1", "The class probabilities are not the logistic function of the scores.")
+        yield NotApplicable("P05/1", Message("why.not-logistic"))
         return
     values, radius = scores.values(holdout)
     shares = _logistic(values)
@@ -232,7 +229,7 @@ def _area(scores: Scores, holdout: Rows, codes: np.ndarray, sizes: dict[str, int
     seen = pairs / 2 / (len(low) * len(high))
     bound = auc_lower(seen, sizes["positives"], sizes["negatives"], float(delta) / sizes["compared"]) - OUTWARD
     if bound <= 0:
-        return Vacuous("P06/1", "There are too few hold-out rows for any bound of the area.", delta)
+        return Vacuous("P06/1", Message("why.few-for-area"), delta)
     return claim("P06/1", bound, sizes, "holdout", delta, direction="lower")
 
 
@@ -242,7 +239,7 @@ def _thresholds(sizes: dict[str, int], delta: str) -> Claim | NotApplicable:
         return Vacuous("P06/2", _NO_CURVE, delta)
     width = threshold_width(sizes["positives"], sizes["negatives"], float(delta) / sizes["compared"])
     if width >= 1:
-        return Vacuous("P06/2", f"{fewest} rows of the rarer class are too few.", delta)
+        return Vacuous("P06/2", Message("why.few-rare", rows=fewest), delta)
     return error_rate("P06/2", width, sizes, "holdout", delta)
 
 
@@ -266,7 +263,7 @@ def against_median(
     moved = np.clip((own - other) / (2 * clip) + 0.5 + OUTWARD, 0.0, 1.0)
     most = clip * (2 * concentration.betting_upper(moved[order.of_rows], float(delta)) - 1 + 4 * OUTWARD)
     if most >= clip:
-        return Vacuous("P65/1", f"{len(held)} hold-out rows are too few for any statement.", delta)
+        return Vacuous("P65/1", Message("why.few-holdout", rows=len(held)), delta)
     params = {"clip": clip, "rows": len(held), "constant": constant}
     direction = "lower" if most < 0 else "upper"
     return replace(claim("P65/1", abs(most), params, "holdout", delta, direction=direction), data=("train", "holdout"))
@@ -291,7 +288,7 @@ def _both_paired(
     def difference(delta: str) -> Claim | NotApplicable:
         most = 2 * concentration.betting_upper(moved, float(delta)) - 1 + 4 * OUTWARD
         if most >= 1:
-            return Vacuous(templates[0], f"{holdout.n_rows} hold-out rows are too few for any statement.", delta)
+            return Vacuous(templates[0], Message("why.few-holdout", rows=holdout.n_rows), delta)
         return made(templates[0], abs(most), "lower" if most < 0 else "upper", delta)
 
     def better(delta: str) -> Claim | NotApplicable:
@@ -300,7 +297,7 @@ def _both_paired(
         if errors < against:
             share = concentration.clopper_pearson_upper(errors, errors + against, float(delta)) + OUTWARD
         if share > 0.5:
-            reason = f"{errors} rows wrong for it alone against {against} do not show that it errs less often."
+            reason = Message("why.not-better", errors=errors, against=against)
             return Vacuous(templates[1], reason, delta)
         return made(templates[1], share, "upper", delta)
 
@@ -316,10 +313,10 @@ def _covered(sizes: np.ndarray, coverage: float, compared: int, delta: str) -> C
     try:
         j = conformal.conditional_index(m, 1 - coverage, float(delta) / compared * (1 - 1e-9))
     except ValueError:
-        return Vacuous("P25/1", f"{m} hold-out rows are too few for a coverage of {coverage:g}.", delta)
+        return Vacuous("P25/1", Message("why.few-for-coverage", rows=m, coverage=coverage), delta)
     value = conformal.threshold(sizes, j) * (1 + OUTWARD)
     if not np.isfinite(value):
-        return Vacuous("P25/1", "A class that the model does not know takes part.", delta)
+        return Vacuous("P25/1", Message("why.unknown-class"), delta)
     return claim("P25/1", value, {"coverage": coverage, "rows": m, "compared": compared}, "holdout", delta)
 
 
@@ -355,7 +352,7 @@ def _mean_of(
         losses = losses[order.of_rows]
     bound = clip * MEAN_LOSS[template](losses / clip, float(delta) / compared)
     if bound >= clip:
-        return Vacuous(template, f"With {len(losses)} hold-out rows the bound is {clip:g}, the largest loss.", delta)
+        return Vacuous(template, Message("why.loss-vacuous", rows=len(losses), clip=clip), delta)
     params = {"clip": clip, "rows": len(losses), "compared": compared, "loss": loss}
     return claim(template, bound + clip * OUTWARD, params, "holdout", delta)
 

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.claims.claim import Claim, NotApplicable
-from assay.claims.definitions import definition
+from assay.claims.claim import Certificate, Claim, NotApplicable
+from assay.claims.directory import definition
+from assay.messages import Message
 
 OUTWARD = 1e-9  # added to every published probability, so that another order of summation changes no verdict
 
-FIT_NOT_KEPT = "A model file does not keep how the model was fitted, on which this rests: certify after the fit."
+FIT_NOT_KEPT = Message("why.fit-not-kept")
 
 DOWN = Context(prec=12, rounding=ROUND_DOWN)
 """How shares of delta are rounded: together they are never more than there is."""
@@ -32,6 +33,12 @@ def price_of_look(k: int) -> int:
     [1, 1, 6, 12]
     """
     return 1 if k <= 1 else k * (k + 1)
+
+
+def before_looks(certificate: Certificate) -> float:
+    """Return delta as it was before earlier looks at the rows were paid for."""
+    looks = 1 if certificate.looks is None else certificate.looks["count"]
+    return float(certificate.delta_total) * price_of_look(looks)
 
 
 @dataclass(frozen=True)

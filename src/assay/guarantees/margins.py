@@ -18,6 +18,7 @@ from scipy.special import erfc
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of
+from assay.messages import Message
 from assay.scan import Rows
 from assay.theory.concentration import kl_upper
 from assay.theory.margin import (
@@ -37,7 +38,7 @@ _FEWEST = {
     "P18/1": 25,
 }  # rows below which the terms without margins say too much
 _ANGLES = 2048  # bins of the cosine between (w, b) and a row
-_WEIGHTED = "Row weights: the bound is about unweighted errors of equally likely rows."
+_WEIGHTED = Message("why.weights.errors")
 
 Margins = Callable[..., tuple[np.ndarray, np.ndarray]]
 
@@ -109,9 +110,9 @@ def statements(
         if rows.has_weight:
             yield NotApplicable(template, _WEIGHTED)
         elif rows.n_rows < _FEWEST[template]:
-            yield NotApplicable(template, f"{rows.n_rows} rows are too few for it, whatever the margins.")
+            yield NotApplicable(template, Message("why.few-for-margins", rows=rows.n_rows))
         elif template == "P18/1" and not binary:
-            yield NotApplicable(template, "More than two classes: noise in the weights has no closed form.")
+            yield NotApplicable(template, Message("why.noise-classes"))
         else:
             yield partial(statement, passes)
 
@@ -127,7 +128,7 @@ def _margin(passes: _Passes, delta: str) -> Claim | NotApplicable:
         else:
             found = multiclass_margin_bound(binned, size, trace, scores.classes, float(delta))
     params = {"scale": 2.0**found.exponent, "intercept": scores.intercept, "rows": passes.n}
-    reason = f"The margins of {passes.n} rows are too small for the length of the weights: the bound is 1."
+    reason = Message("why.small-margins", rows=passes.n)
     return _stated(template, found.bound, params, delta, reason)
 
 
@@ -136,7 +137,7 @@ def _l1_statement(rows: Rows, *parameters: Any) -> Statement | NotApplicable:
     if rows.has_weight:
         return NotApplicable("P14/1", _WEIGHTED)
     if rows.n_rows < _FEWEST["P14/1"]:
-        return NotApplicable("P14/1", f"{rows.n_rows} rows are too few for it, whatever the margins.")
+        return NotApplicable("P14/1", Message("why.few-for-margins", rows=rows.n_rows))
     return partial(_l1_margin, rows, *parameters)
 
 
@@ -150,7 +151,7 @@ def _l1_margin(
         columns = rows.n_features + with_intercept
         found = l1_margin_bound(BinnedMargins(counts, sums), size * (1 + 1e-10), longest, columns, float(delta))
     params = {"scale": 2.0**found.exponent, "intercept": with_intercept, "rows": rows.n_rows}
-    reason = f"The margins of {rows.n_rows} rows are too small for the sum of the weights: the bound is 1."
+    reason = Message("why.small-margins-sum", rows=rows.n_rows)
     return _stated("P14/1", found.bound, params, delta, reason)
 
 
@@ -162,7 +163,7 @@ def _pac_bayes(passes: _Passes, delta: str) -> Claim | NotApplicable:
         mu = _best_length(passes.profile.angles, n, paid)
         bound = 2 * kl_upper(passes.gibbs_loss(mu), (0.5 * mu * mu + paid) / n * (1 + 1e-12))
     params = {"mu": mu, "intercept": scores.intercept, "rows": n}
-    reason = f"The margins of {n} rows are too small for the length of the rows: the bound is 1."
+    reason = Message("why.small-margins-rows", rows=n)
     return _stated("P18/1", bound, params, delta, reason)
 
 

@@ -6,19 +6,20 @@ from functools import partial
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Gathered, Norm, Predictions
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
+from assay.messages import Message
 from assay.scan import Rows
 from assay.theory.margin import regression_bound
 
 
 def by_norm(found: Gathered, train: Rows, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
     """Yield the Rademacher bound of the mean clipped error, or why it is not made."""
-    norm = found.get(Norm) or Norm(why_not="The functions of this learner are not those of one space with a norm.")
+    norm = found.get(Norm) or Norm(why_not=Message("why.no-norm"))
     if norm.why_not:
         yield NotApplicable("P24/1", norm.why_not)
     elif asked.clip is None:
-        yield NotApplicable("P24/1", "The error of a regression has no range: pass clip=, fixed in advance.")
+        yield NotApplicable("P24/1", Message("why.clip-missing"))
     elif train.has_weight:
-        yield NotApplicable("P24/1", "Row weights: the bound is about the unweighted mean of equally likely rows.")
+        yield NotApplicable("P24/1", Message("why.weights.mean"))
     else:
         yield partial(_stated, found.the(Predictions), train, norm, float(asked.clip))
 
@@ -31,9 +32,9 @@ def _stated(predicted: Predictions, train: Rows, norm: Norm, clip: float, delta:
     try:
         found = regression_bound(losses, norm.length * slack, trace, clip, float(delta))
     except ValueError:
-        return Vacuous("P24/1", f"The weights are longer ({norm.length:.3g}) than the largest scale.", delta)
+        return Vacuous("P24/1", Message("why.long-weights", length=norm.length), delta)
     bound = found.bound + rounding + clip * OUTWARD
     if bound >= clip:
-        return Vacuous("P24/1", f"With {n} rows the bound is the clip {clip:g} itself.", delta)
+        return Vacuous("P24/1", Message("why.clip-vacuous", rows=n, clip=clip), delta)
     params = {"clip": clip, "rows": n, "scale": 2.0**found.exponent, "intercept": norm.intercept}
     return claim("P24/1", bound, params, "train", delta)

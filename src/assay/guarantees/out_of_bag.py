@@ -8,6 +8,7 @@ import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.ledger import Statement, Vacuous, error_rate
+from assay.messages import Message
 from assay.theory.votes import OutOfBag
 
 
@@ -36,7 +37,7 @@ def _vote(sums: OutOfBag, bags: Bags, rows: int, threshold: float, delta: str) -
     members = len(bags.seeds)
     if found.bound >= 1:
         wrong = 100 * sums.loss("first", threshold)[0]
-        reason = f"The members err on {wrong:.1f} % of their out-of-bag rows: the bound of their vote is 1."
+        reason = Message("why.out-of-bag-vacuous", percent=wrong)
         return Vacuous("P19/1", reason, delta)
     params: dict[str, Any] = {
         "form": found.form,

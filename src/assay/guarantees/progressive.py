@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.compression import Message, bound_of, stated, too_many
+from assay.guarantees.compression import SideInformation, bound_of, stated, too_many
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, error_rate
+from assay.messages import Message
 from assay.theory.progressive import progressive_choice
 
 
@@ -40,7 +41,7 @@ def _progressive(one: Pass, delta: str) -> Claim | NotApplicable:
     losses[: one.errors] = 1.0  # the bound depends on their sum alone
     found = progressive_choice(losses, float(delta))
     if 2 * found.bound + OUTWARD >= 1:
-        reason = f"The hypotheses erred on {one.errors} of the {judged} rows they met: the bound of their vote is 1."
+        reason = Message("why.progressive-vacuous", errors=one.errors, rows=judged)
         return Vacuous("P20/1", reason, delta)
     rate = None if found.rate is None else round(math.log2(found.rate))
     return error_rate("P20/1", 2 * found.bound, {**one.params, "errors": one.errors, "rate": rate}, "train", delta)
@@ -50,4 +51,4 @@ def _compressed(one: Pass, lost: Callable[[], int], delta: str) -> Claim | NotAp
     if bound_of(0, one.rows, one.kept, 0.0, delta) + OUTWARD >= 1:
         return too_many("P16/4", one.rows, one.kept, delta)
     params = {"skipped": one.skipped, "seed": one.seed}
-    return stated("P16/4", lost(), one.rows, one.kept, Message(params, 0.0, {}), delta)
+    return stated("P16/4", lost(), one.rows, one.kept, SideInformation(params, 0.0, {}), delta)

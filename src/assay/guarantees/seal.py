@@ -18,6 +18,7 @@ from assay.guarantees.fingerprint import data_reference, model_reference, near_c
 from assay.guarantees.ledger import CertifyOptions, Vacuous
 from assay.guarantees.order import BetOrder
 from assay.guarantees.statements import make_statements
+from assay.messages import Message
 from assay.params import refuse
 from assay.scan import Rows
 
@@ -25,7 +26,7 @@ from assay.scan import Rows
 _session: dict[str, tuple[int, Fraction]] = {}
 
 _RANGE = (1e-150, 1e150)  # of every number in a claim: their products neither overflow nor lose digits
-_OUT_OF_RANGE = "Its numbers are outside [1e-150, 1e150], where rounding cannot be bounded; scale the data."
+_OUT_OF_RANGE = Message("why.out-of-range")
 
 
 class RepeatedUseWarning(UserWarning):

@@ -11,6 +11,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Gathered, Penalised, Scores
 from assay.guarantees.ledger import CertifyOptions, Statement, Vacuous, error_rate
+from assay.messages import Message
 from assay.scan import Rows
 from assay.theory.stability import stability_bound, suboptimality_slack, uniform_stability
 
@@ -50,7 +51,7 @@ def _best(
 
 
 def _too_far(template: str, n: int, delta: str) -> Vacuous:
-    return Vacuous(template, f"One row can move the model too far for {n} rows to show much: the bound is 1.", delta)
+    return Vacuous(template, Message("why.unstable", rows=n), delta)
 
 
 # Rows in a ball ---------------------------------------------------------------------------------------------
@@ -64,9 +65,9 @@ def in_ball(learner: Any, train: Rows, found: Gathered, asked: CertifyOptions) -
     if problem.why_not:
         yield NotApplicable("P17/2", problem.why_not)
     elif train.has_weight:
-        yield NotApplicable("P17/2", "Row weights: the bound is about equally likely rows.")
+        yield NotApplicable("P17/2", Message("why.weights.likely"))
     elif asked.radius is None:
-        reason = "Nothing bounds the length of every possible row: pass radius=, a length fixed in advance."
+        reason = Message("why.radius-missing")
         yield NotApplicable("P17/2", reason)
     else:
         yield partial(_in_ball, learner, train, found.the(Scores), problem, float(asked.radius))
@@ -77,11 +78,11 @@ def _in_ball(
 ) -> Claim | NotApplicable:
     outside = sum(train.map(_outside, radius))
     if outside:
-        return Vacuous("P17/2", f"{outside} rows are longer than the radius {radius:g}: the assumption fails.", delta)
+        return Vacuous("P17/2", Message("why.radius-exceeded", rows=outside, radius=radius), delta)
     made = (one for one in learner.facts(train) if one.template == "D04/1" and isinstance(one, Claim))
     gap = next(made, None)
     if gap is None:
-        return Vacuous("P17/2", "The duality gap that it builds on is not claimed.", delta)
+        return Vacuous("P17/2", Message("why.gap-missing"), delta)
     margins = scores.margins(train)
     length = math.hypot(radius, problem.column) * (1 + 1e-12)
     cost = gap.params["C"] * max(gap.params["class_weight"] or [1.0])

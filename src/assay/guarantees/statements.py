@@ -16,6 +16,7 @@ from assay.guarantees.ledger import CertifyOptions, Prepared, SecondaryBound, Va
 from assay.guarantees.norm import by_norm
 from assay.guarantees.order import BetOrder
 from assay.guarantees.stability import in_ball
+from assay.messages import Message
 from assay.scan import Rows
 from assay.theory import vc
 from assay.theory.spaces import Space
@@ -83,7 +84,7 @@ def _of_class(learner: Any, train: Rows, found: Gathered, errors: int, asked: Ce
     else:
         yield NotApplicable(
             "P10/1",
-            "The encoding was fitted to the training rows, so the class was not fixed in advance.",
+            Message("why.encoding-fitted"),
         )
 
 
@@ -92,11 +93,11 @@ def _by_class(space: Space, train: Rows, errors: int) -> Iterator[Any]:
     if space.vc_dimension is None or space.vc_dimension == np.inf:
         yield NotApplicable("P10/1", space.why_no_bound)
     elif train.has_weight:
-        yield NotApplicable("P10/1", "Row weights: the bound is about unweighted errors of equally likely rows.")
+        yield NotApplicable("P10/1", Message("why.weights.errors"))
     elif space.price == 1 and space.log_growth(5 * n) >= n / 3:
         yield NotApplicable(
             "P10/1",
-            f"{n} rows are too few for {space}: the bound would be above one half whatever the labels.",
+            Message("why.few-for-class", rows=n, space=str(space)),
         )
     else:
         yield partial(_ghost_sample, errors, n, space)
@@ -106,7 +107,7 @@ def _ghost_sample(errors: int, n: int, space: Any, delta: str) -> Claim | NotApp
     # A class whose size is not fixed in advance has a share of delta that depends on its size.
     found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta) / space.price)
     if found.bound >= 1:
-        return Vacuous("P10/1", f"With {errors} errors in {n} rows the bound for {space} is 1.", delta)
+        return Vacuous("P10/1", Message("why.class-vacuous", errors=errors, rows=n, space=str(space)), delta)
     params = {
         "class": space.descriptor(),
         "form": "c",

@@ -16,6 +16,7 @@ from assay.hmm._base import ChainProblem, Parameters
 from assay.hmm._categorical import CategoricalHMM
 from assay.hmm._chain import Sequences, expect
 from assay.hmm._poisson import PoissonHMM
+from assay.messages import Message
 from assay.optim.duality import outward
 from assay.optim.em import em
 from assay.scan import Rows
@@ -50,7 +51,7 @@ def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
         return
     seen = _seen(model, sequences)
     if not np.isfinite(seen.expected.logs).all():
-        yield NotApplicable("D50/1", "A sequence has probability 0.")
+        yield NotApplicable("D50/1", Message("why.impossible-sequence"))
         return
     n, lengths = len(sequences.X), np.diff(sequences.offsets)
     center, slack = float(seen.expected.logs.sum()) / n, float(seen.errors.sum()) / n
@@ -66,29 +67,29 @@ def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
 
 def _why_not(model: Any, sequences: Sequences) -> str:
     if sequences.X.shape[0] * model.n_components > _MOST_ENTRIES:
-        return "So many rows are not held by the checker."
+        return Message("why.too-many-rows")
     partial_rows = np.isnan(sequences.X).any(axis=1) & ~np.isnan(sequences.X).all(axis=1)
     full = _is_gaussian(model) and model.covariance_type in ("full", "tied")
-    return "Rows that lack entries are not judged under full covariances." if full and partial_rows.any() else ""
+    return Message("why.gaps-full") if full and partial_rows.any() else ""
 
 
 def _why_no_step(model: Any, sequences: Sequences) -> str:
     """Return why nothing is claimed of a step of EM; empty if something is."""
     if not hasattr(model, "start_"):
-        return FIT_NOT_KEPT if getattr(model, "_from_file", False) else "The parameters were counted, not fitted by EM."
+        return FIT_NOT_KEPT if getattr(model, "_from_file", False) else Message("why.counted")
     if model.mended_:
-        return "A component was widened on the way, which is no step of EM."
+        return Message("why.component-widened")
     if any(np.ndim(getattr(model, name)) or getattr(model, name) < 1 for name in model.dirichlet):
-        return "Priors of the tables are arrays, or below 1."
+        return Message("why.table-priors")
     if isinstance(model, PoissonHMM) and (model.lambdas_ <= 0).any():
-        return "A state has a rate of 0."
+        return Message("why.zero-rate")
     if not _is_gaussian(model):
         return ""
     prior = model._prior(sequences.X.shape[1])
     if np.any(prior.weight) or np.ndim(prior.scale) or np.ndim(prior.count) or prior.count < 0 or prior.scale < 0:
-        return "The prior of means and covariances is more than a number that is added to each."
+        return Message("why.mean-priors")
     whole = np.isnan(sequences.X).any(axis=1) == np.isnan(sequences.X).all(axis=1)
-    return "" if whole.all() else "Moments of rows that lack entries are not judged."
+    return "" if whole.all() else Message("why.gap-moments")
 
 
 def _seen(model: Any, sequences: Sequences) -> Seen:
@@ -147,14 +148,14 @@ def _stationary(model: Any, seen: Seen, lengths: np.ndarray) -> Claim | NotAppli
     for letter, counts, prior, table in tables:
         if letter in model.params:
             if prior > 1 and np.any(table == 0):
-                return NotApplicable("D50/2", "An entry of a table is 0, which its prior does not allow.")
+                return NotApplicable("D50/2", Message("why.zero-entry"))
             gain += _table_gain(counts, float(prior), table, wide)
     if isinstance(model, PoissonHMM) and "l" in model.params:
         gain += _rate_gain(model, seen, wide)
     if _is_gaussian(model) and {"m", "c"} & set(model.params):
         more = _gaussian_gain(model, seen, wide)
         if more is None:
-            return NotApplicable("D50/2", "A component has hardly any rows, or its covariance is nearly singular.")
+            return NotApplicable("D50/2", Message("why.small-component"))
         gain += more
     value = float(outward(gain / n + 1e-13))
     return Claim("D50/2", value, params=_params(model, seen.sequences), witness={"lengths": lengths})
@@ -260,9 +261,9 @@ def _monotone(model: Any, sequences: Sequences, lengths: np.ndarray) -> Claim | 
     """Return that EM from the start did not lower the objective; the run is made once more, from nearly the same."""
     steps, n = model.monitor_.iter, len(sequences.X)
     if not steps:
-        return NotApplicable("D50/3", "No step of EM was made.")
+        return NotApplicable("D50/3", Message("why.no-em-step"))
     if n * steps > _MOST_STEPS:
-        return NotApplicable("D50/3", f"Making {steps} steps again on {n} rows costs more than the fit.")
+        return NotApplicable("D50/3", Message("why.steps-cost", steps=steps, rows=n))
     blurred = model.start_._replace(start=_blurred(model.start_.start))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -270,7 +271,7 @@ def _monotone(model: Any, sequences: Sequences, lengths: np.ndarray) -> Claim | 
         found = em(problem, blurred, tol=-np.inf, max_iter=steps)
     distance = _apart(model, model._parameters(), found.parameters)
     if problem.mended or not distance < _AGREE:
-        return NotApplicable("D50/3", "The way passes so near to a saddle that rounding decides where it leads.")
+        return NotApplicable("D50/3", Message("why.saddle"))
     errors = float(_seen(model, sequences).errors.sum()) / n
     fall = max(0.0, float(-np.min(np.diff(found.history)))) / n
     value = fall + 1e-9 * (1 + abs(found.log_likelihood) / n) + 32 * errors
@@ -318,15 +319,15 @@ def _apart(model: Any, one: Parameters, other: Parameters) -> float:
 def holdout(rows: Rows | None, asked: CertifyOptions, model: Any) -> Iterator[Statement | NotApplicable]:
     """Yield a bound of the mean over new sequences of -ln p / T, clipped to a range fixed in advance."""
     if rows is None:
-        yield NotApplicable("P50/1", "No hold-out sequences were given.")
+        yield NotApplicable("P50/1", Message("why.no-sequences"))
         return
     sequences = rows.sequences  # type: ignore[attr-defined]
     if len(asked.compared):
-        yield NotApplicable("P50/1", "Models compared on the hold-out sequences are not paid for.")
+        yield NotApplicable("P50/1", Message("why.compared-sequences"))
     elif asked.clip is None:
-        yield NotApplicable("P50/1", "A log-loss has no range: pass clip=(least, largest), fixed before.")
+        yield NotApplicable("P50/1", Message("why.log-clip-missing"))
     elif len(sequences.offsets) < 3:
-        yield NotApplicable("P50/1", "One hold-out sequence says next to nothing about a mean over sequences.")
+        yield NotApplicable("P50/1", Message("why.one-sequence"))
     elif why := _why_not(model, sequences):
         yield NotApplicable("P50/1", why)
     else:
@@ -343,7 +344,7 @@ def _betting(model: Any, rows: Rows, clip: Any, delta: str) -> Claim | NotApplic
     order = BetOrder(rows, has_target=False).of_runs(lengths)
     bound = width * concentration.betting_upper(losses[order] / width, float(delta))
     if bound >= width or not np.isfinite(seen.expected.logs).all():
-        return Vacuous("P50/1", f"With {len(losses)} hold-out sequences the bound is the largest loss.", delta)
+        return Vacuous("P50/1", Message("why.sequences-vacuous", sequences=len(losses)), delta)
     told = sequence_keys(np.split(sequences.X, sequences.offsets[1:-1]))
     again = repeats(told, np.empty(0, dtype=np.uint64))
     params = {"low": low, "clip": width, "sequences": len(losses), "repeated": again}

@@ -265,10 +265,9 @@ class GaussianHMM(GaussianEmissions):
     [True, True, True, False, False, False, True, True]
     """
 
+    further_loops = tuple({"n_components": 2, "covariance_type": kind} for kind in ("full", "diag"))
     card = Card(
         name="Hidden Markov model of Gaussian rows",
-        zh="高斯隐马尔可夫模型",
-        mission=("LAT-16", "LAT-17", "LAT-18", "LAT-19", "LAT-20"),
         task="density",
         model="densities of sequences of rows by a hidden Markov chain with a Gaussian for each state",
         strategy="log-likelihood of the sequences, plus the logarithms of priors",

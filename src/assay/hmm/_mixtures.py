@@ -64,10 +64,9 @@ class GMMHMM(GaussianEmissions):
     True
     """
 
+    further_loops = tuple({"n_components": 2, "covariance_type": kind} for kind in ("full", "diag"))
     card = Card(
         name="Hidden Markov model of Gaussian mixtures",
-        zh="高斯混合隐马尔可夫模型",
-        mission=("LAT-16", "LAT-17", "LAT-18", "LAT-19"),
         task="density",
         model="densities of sequences of rows by a hidden Markov chain with a Gaussian mixture for each state",
         strategy="log-likelihood of the sequences, plus the logarithms of priors",

@@ -72,8 +72,6 @@ class PoissonHMM(HiddenMarkovModel):
 
     card = Card(
         name="Hidden Markov model of counts",
-        zh="泊松隐马尔可夫模型",
-        mission=("LAT-16", "LAT-17", "LAT-18", "LAT-19", "LAT-20"),
         task="density",
         model="distributions of sequences of counts by a hidden Markov chain",
         strategy="log-likelihood of the sequences, plus the logarithms of priors",

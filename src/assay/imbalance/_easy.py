@@ -63,8 +63,6 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
     constraints: ClassVar = {"n_estimators": Count(), "voting": Choice("soft", "hard")}
     card = Card(
         name="EasyEnsemble",
-        zh="欠采样集成",
-        mission=("MUL-10",),
         task="classify",
         ensemble="parallel",
         model=Unbounded("votes of learners fitted to balanced samples"),

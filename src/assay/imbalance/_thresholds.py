@@ -27,6 +27,7 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import Decided, Gathered, labels
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LogisticRegression
+from assay.messages import Message
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.concentration import kl_upper
@@ -117,7 +118,7 @@ class Weighing(ClassifierMixin, OfLearners):
         paid = np.where(codes < 0, most, paid)
         bound = most * kl_upper(min(1.0, paid.mean() / most * (1 + 1e-9)), -np.log(float(delta) / options) / len(paid))
         if bound * (1 + OUTWARD) >= most:
-            return Vacuous(template, f"With {len(paid)} rows the bound is {most:g}, the largest cost.", delta)
+            return Vacuous(template, Message("why.cost-vacuous", rows=len(paid), cost=most), delta)
         params: dict[str, Any] = {"rows": rows.n_rows}
         if held is not None:
             params |= {"options": options, "seed": self.seed_, "held": len(held)}
@@ -159,13 +160,12 @@ class ThresholdClassifier(Weighing):
 
     card = Card(
         name="Moved threshold",
-        zh="阈值移动",
-        mission=("LIN-24", "MUL-08", "MUL-09", "MUL-12"),
         task="classify",
         model=Unbounded("decisions from the probabilities of a learner of any class"),
         strategy="that of the learner",
         algorithm="probabilities times weights of the classes",
         guarantee=("cost.holdout",),
+        role="threshold",
     )
 
     estimator: Any = None
@@ -304,13 +304,12 @@ class CostClassifier(Weighing):
     }
     card = Card(
         name="Least expected cost",
-        zh="代价敏感",
-        mission=("MUL-12", "BAY-04"),
         task="classify",
         model=Unbounded("decisions from the probabilities of a learner of any class"),
         strategy="expected cost, by the learner's probabilities",
         algorithm="probabilities times costs; the threshold may be chosen on rows kept out",
         guarantee=("cost.chosen", "cost.holdout"),
+        role="cost",
     )
 
     estimator: Any = None
@@ -431,7 +430,7 @@ class CostClassifier(Weighing):
         if not hasattr(self, "held_"):
             yield NotApplicable("P42/1", FIT_NOT_KEPT)
         elif not np.array_equal(held_rows(self.seed_, rows.n_rows, len(self.held_)), self.held_):
-            yield NotApplicable("P42/1", "These are not the rows of `fit`.")
+            yield NotApplicable("P42/1", Message("why.other-rows"))
         else:
             yield partial(self._cost_claim, "P42/1", rows, self.held_)
 

@@ -85,8 +85,8 @@ class Kernelized(MetaEstimatorMixin, BaseEstimator):
     def _refuse_single_coefficients(self) -> None:
         params = self.estimator.get_params()
         penalty = params.get("penalty", "elasticnet")
-        share = params.get("l1_ratio") if penalty not in (None, "l2") else 0.0
-        if penalty == "l1" or share or type(self.estimator).__name__.startswith("Lasso"):
+        share = getattr(self.estimator, "l1_ratio", 0.0) if penalty not in (None, "l2") else 0.0
+        if penalty == "l1" or share:
             raise refuse(self, "a penalty |w|_1 depends on the coordinates of the kernel's space; use one of |w|.")
 
     def _values(self, X: np.ndarray) -> np.ndarray:

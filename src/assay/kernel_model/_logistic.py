@@ -29,6 +29,7 @@ from assay.data.blocks import Block
 from assay.guarantees.ledger import Statement
 from assay.guarantees.stability import stability_statement
 from assay.losses import log_loss
+from assay.messages import Message
 from assay.params import Constraint, Count, Flag, Positive, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, dense
@@ -102,8 +103,6 @@ class KernelLogisticRegression(LogisticKernelObjective, ExpansionClassifier):
     }
     card = Card(
         name="Kernel logistic regression",
-        zh="核对数几率回归",
-        mission=("KER-33", "KER-78", "KER-79"),
         task="classify",
         model=KernelFunctions(),
         strategy="log loss + squared norm of the kernel's space",
@@ -248,7 +247,7 @@ class KernelLogisticRegression(LogisticKernelObjective, ExpansionClassifier):
         """Yield the duality gap of each function, and for two classes what it implies."""
         reason = why_no_gap(self)
         if reason is None and not same_rows(rows, self.X_fit_):
-            reason = "These are not the rows of `fit`, in order."
+            reason = Message("why.other-order")
         if reason is not None:
             yield NotApplicable(GAP, reason)
             return
@@ -273,11 +272,11 @@ class KernelLogisticRegression(LogisticKernelObjective, ExpansionClassifier):
     def _why_unstable(self, rows: Rows) -> str | None:
         """Return why no bound says how far one row can move the model, or None."""
         if self.fit_intercept:
-            return "The penalty does not hold a free intercept, which one row can move far."
+            return Message("why.free-intercept")
         if self.chosen_kernel_ not in ("rbf", "laplacian"):
-            return "Nothing bounds the length of every possible row in this kernel's space."
+            return Message("why.kernel-length")
         if len(self.classes_) > 2 or rows.has_weight or isinstance(self.class_weight, str):
-            return "It is told for two classes, no row weights, and class weights that were fixed in advance."
+            return Message("why.stable-kernel")
         return None
 
     def _stated(self, k: int) -> MachineProblem:

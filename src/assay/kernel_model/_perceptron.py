@@ -26,6 +26,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.ledger import Statement
 from assay.kernels import Kernel, Precomputed
+from assay.messages import Message
 from assay.params import Constraint, Count, Flag, check
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, dense
@@ -81,8 +82,6 @@ class KernelPerceptron(ExpansionClassifier):
     constraints: ClassVar[dict[str, Constraint]] = {"max_iter": Count(), "fit_intercept": Flag, "shuffle": Flag}
     card = Card(
         name="Kernel perceptron",
-        zh="核感知机",
-        mission=("KER-79",),
         task="classify",
         model=KernelFunctions(),
         strategy="number of misclassified rows, by correcting mistakes",
@@ -169,9 +168,9 @@ class KernelPerceptron(ExpansionClassifier):
         """Yield the mistake bound of each function."""
         reason = None
         if self.chosen_kernel_ in ("given", "precomputed") or not self._kernel().psd:
-            reason = "The kernel is not known to be an inner product, on which the mistake bound rests."
+            reason = Message("why.kernel-product")
         elif rows.n_rows <= int(self.support_.max(initial=-1)):
-            reason = "These are not the rows of `fit`, in order."
+            reason = Message("why.other-order")
         if reason is not None:
             yield NotApplicable("D17/2", reason)
             return
@@ -204,7 +203,7 @@ class KernelPerceptron(ExpansionClassifier):
         norm = float(np.sqrt(max(square.sum(), 0.0))) * (1 + 1e-9)
         margin = float(least.min()) / norm * (1 - 1e-9) if norm > 0 else 0.0
         if margin <= 0:
-            return NotApplicable("D17/2", "The function does not separate the classes: no margin bounds the updates.")
+            return NotApplicable("D17/2", Message("why.function-inseparable"))
         params = {"updates": int(np.abs(self.dual_coef_[k]).sum()), "margin": margin, "intercept": augment}
         params |= {} if len(self.classes_) == 2 else {"class": k}
         return Claim("D17/2", (float(largest.max()) + augment) / margin**2 * (1 + 1e-9), params=params)

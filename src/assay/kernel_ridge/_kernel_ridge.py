@@ -25,6 +25,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.claims.model import StoredModel
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions
+from assay.messages import Message
 from assay.optim.duality import outward
 from assay.params import check, refuse
 from assay.scan import Rows
@@ -80,8 +81,6 @@ class KernelRidge(SquaredKernelObjective, RegressorMixin, MoreKernels):
     family = "kernel.regressor"
     card = Card(
         name="Kernel ridge regression",
-        zh="核岭回归",
-        mission=("KER-78",),
         task="regress",
         model=KernelFunctions(),
         strategy="squared loss + squared norm of the kernel's space",
@@ -218,11 +217,9 @@ class KernelRidge(SquaredKernelObjective, RegressorMixin, MoreKernels):
         X, y, weight = dense(rows)
         n, c, alpha = len(X), self.dual_coef_, float(self.alpha)
         if weight is not None:
-            return NotApplicable("D16/1", "Row weights: it is told for equally weighted rows.")
+            return NotApplicable("D16/1", Message("why.weights.loo"))
         if n > _MOST_LEFT_OUT:
-            return NotApplicable(
-                "D16/1", f"Checking it takes the third power of the rows; it is told up to {_MOST_LEFT_OUT}."
-            )
+            return NotApplicable("D16/1", Message("why.cubic", most=_MOST_LEFT_OUT))
         kernel = self._kernel()
         off = float(kernel_magnitude(kernel, X, X)[1].max())
         gram = kernel(X) + alpha * np.eye(n)
@@ -233,6 +230,6 @@ class KernelRidge(SquaredKernelObjective, RegressorMixin, MoreKernels):
         slip = 2 * slip + off * np.square(np.abs(columns).sum(axis=0)) + 1e-14 * np.abs(np.diag(columns))
         inverse = 2 * np.diag(columns) - np.einsum("ij,ij->j", columns, gram @ columns) - slip
         if not inverse.min() > 0:
-            return NotApplicable("D16/1", "alpha is too small for leave-one-out errors to be computed accurately.")
+            return NotApplicable("D16/1", Message("why.small-alpha"))
         missed = (np.abs(c) + float(np.linalg.norm(residual)) / alpha) / inverse
         return Claim("D16/1", outward(float(np.mean(np.square(missed)))), params={"alpha": alpha})

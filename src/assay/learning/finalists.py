@@ -34,12 +34,12 @@ def finalists(ranked: list[Candidate], by_bound: bool) -> list[Candidate]:
     for one in ranked[1:]:
         if len(found) == MOST:
             break
-        if one.step == first.step and one.name not in [other.name for other in found] and _level(first, one):
+        if one.step == first.step and one.name not in [other.name for other in found] and is_level(first, one):
             found.append(one)
     return found
 
 
-def _level(first: Candidate, other: Candidate) -> bool:
+def is_level(first: Candidate, other: Candidate) -> bool:
     """Tell whether the folds leave open which of two is better."""
     if len(first.losses) != len(other.losses) or len(first.losses) < 2:
         return False

@@ -14,6 +14,7 @@ import numpy as np
 
 from assay.data import Encoding
 from assay.guarantees.seal import Others
+from assay.learning import spaces
 from assay.learning.events import Event, First
 from assay.learning.finalists import certified
 from assay.learning.jobs import Answer, Certify, Recipe
@@ -23,9 +24,8 @@ from assay.learning.problem import Problem, default_clip, informative_columns, t
 from assay.learning.search import Candidate, options_for
 from assay.learning.split import hold_out
 from assay.learning.workers import Pool
-from assay.registry import find
+from assay.stored import class_name
 
-KINDS = {"classify": "linear_model.LogisticRegression", "regress": "linear_model.Ridge"}
 SHARE = 0.25
 _MOST = 10_000  # rows that are fitted
 
@@ -40,7 +40,7 @@ def begin(
     fit, judge = _parts(problem)
     if len(fit) < 20:
         return
-    kind, target = find(KINDS[problem.task]), problem.target
+    kind, target = spaces.quick(problem.task), problem.target
     try:  # everything is typed by the rows that are fitted: the others have no say in the model
         rows = problem.raw.take(fit).without(target.name, *problem.apart)
         encoding = Encoding.fit(informative_columns(rows.typed()), checked_input(kind))
@@ -56,7 +56,7 @@ def begin(
     if problem.task == "regress" and clip is None:
         clip = default_clip(problem.y[np.searchsorted(problem.train, fit)])
     groups = problem.raw.text(problem.group_name)[judge] if problem.group_name else None
-    recipe = Recipe(KINDS[problem.task], seed=problem.seed)
+    recipe = Recipe(class_name(kind), seed=problem.seed)
     asked = options_for(metric, clip, groups, problem.group_name)
     job = Certify(recipe, str(path), encoding, delta, Others(delta, ()), asked, problem.task)
 

@@ -21,7 +21,7 @@ from assay.theory import conformal
 MOST_OF_FOLDS = 2000
 """Order statistics that are kept, of all folds together."""
 _AT_ONCE = 2000  # rows whose ends are looked for together
-_OUTWARD = 1e-9
+_OUTWARD = 1e-9  # of a size, and a ten thousandth of it of the numbers that it is the difference of
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,13 @@ class FoldSizes:
 
     def _ends(self, told: np.ndarray, enough: int) -> np.ndarray:
         """Return, for each new row, the largest number that `enough` rows are as far above their model's."""
-        sizes = np.concatenate(self.sizes) * (1 + _OUTWARD)
+        sizes = np.concatenate(self.sizes)
         fold = np.repeat(np.arange(len(self.rows)), [len(one) for one in self.sizes])
         counts = np.concatenate([_counts(m, len(one)) for m, one in zip(self.rows, self.sizes, strict=True)])
         ends = []
         for start in range(0, len(told), _AT_ONCE):
-            values = told[start : start + _AT_ONCE, fold] + sizes
+            some = told[start : start + _AT_ONCE, fold]
+            values = some + outward(sizes, np.abs(some))
             order = np.argsort(-values, axis=1)
             place = np.argmax(np.cumsum(counts[order], axis=1) >= enough, axis=1)
             each = np.arange(len(values))
@@ -92,6 +93,16 @@ def of_folds(seed: int, sizes: Sequence[np.ndarray]) -> FoldSizes:
     """Return what is kept of the sizes of the rows of each fold."""
     kept = tuple(tuple(_ranked(one, len(sizes)).tolist()) for one in sizes)
     return FoldSizes(seed, tuple(len(one) for one in sizes), kept)
+
+
+def slip(size: Any, magnitude: np.ndarray) -> np.ndarray:
+    """Return how far rounding may move the difference of two numbers of this magnitude."""
+    return _OUTWARD * (size + 1e-4 * magnitude)
+
+
+def outward(size: Any, magnitude: np.ndarray) -> np.ndarray:
+    """Return a size that no rounding takes an answer of this very size out of: many rows may have the same."""
+    return size + slip(size, magnitude)
 
 
 def _ranked(sizes: np.ndarray, folds: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from assay.claims.model import StoredModel
 from assay.data import ColumnType, Encoding, RawTable, Schema, Table, raw_table
 from assay.data.columns import LARGEST
 from assay.guarantees.draws import fold_of_rows
-from assay.learning.fold_sizes import FoldSizes, of_folds
+from assay.learning.fold_sizes import FoldSizes, of_folds, slip
 from assay.learning.memory import Memory, Sizes, class_scores, remember, sizes_of
 from assay.learning.model import TableModel
 from assay.theory.spaces import Unbounded
@@ -82,10 +82,10 @@ class FoldVote(_Folded):
 
     family = "folded.classes"
     card = Card(
-        name="Vote of the models of the folds", zh="各折模型的投票", task="classify",
+        name="Vote of the models of the folds", task="classify",
         strategy="the mean error rate of the models, each on the fold that it was fitted without",
         guarantee=("cross-validation.mean", "cross-validation.baseline"),
-        mission=(), model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
+        model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
     )  # fmt: skip
 
     def __init__(self, members: Sequence[TableModel], classes: np.ndarray) -> None:
@@ -122,10 +122,10 @@ class FoldMean(_Folded):
 
     family = "folded.numbers"
     card = Card(
-        name="Mean of the models of the folds", zh="各折模型的平均", task="regress",
+        name="Mean of the models of the folds", task="regress",
         strategy="the mean absolute error of the models, each on the fold that it was fitted without",
         guarantee=("cross-validation.mean-loss", "cross-validation.median"),
-        mission=(), model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
+        model=_SPACE, algorithm=_HOW, input=("numbers", "nominal", "missing"),
     )  # fmt: skip
 
     def __init__(self, members: Sequence[TableModel], range_: np.ndarray) -> None:
@@ -166,7 +166,7 @@ class FoldedTable(TableModel):
 
     def read(self, source: Any, *, lenient: bool = False) -> Table:
         """Return the columns as members read them; `unknown` are levels that one of them does not know."""
-        rows = raw_table(source)
+        rows = raw_table(self.named(source))
         tables = [one.read(rows, lenient=lenient) for one in self.members]
         known = {name: column for table in reversed(tables) for name, column in table.columns.items()}
         unknown = {name: values for table in tables for name, values in table.unknown.items()}
@@ -174,12 +174,12 @@ class FoldedTable(TableModel):
 
     def raw(self, source: Any) -> np.ndarray:
         """Return the raw rows of the members side by side."""
-        rows = raw_table(source)
+        rows = raw_table(self.named(source))
         return np.hstack([one.raw(rows) for one in self.members])
 
     def read_and_encode(self, source: Any, *, lenient: bool = False) -> tuple[Table, np.ndarray]:
         """Return the columns that members read, and the raw rows, which the members encode."""
-        rows = raw_table(source)
+        rows = raw_table(self.named(source))
         return self.read(rows, lenient=lenient), self.raw(rows)
 
     def _used(self, source: RawTable) -> Used:
@@ -218,8 +218,10 @@ class FoldedTable(TableModel):
         for k, one in enumerate(self.members):
             scores = class_scores(one.learner, self.learner.encoded(k, X))
             assert scores is not None
+            below = scores.max(axis=1, keepdims=True) - scores
+            below -= slip(below, np.abs(scores).max(axis=1, keepdims=True))
             gap = np.full((len(X), len(self.classes_)), LARGEST)
-            gap[:, np.searchsorted(self.classes_, one.classes_)] = scores.max(axis=1, keepdims=True) - scores
+            gap[:, np.searchsorted(self.classes_, one.classes_)] = below
             gaps.append(gap)
         return kept.sets(gaps, coverage)
 

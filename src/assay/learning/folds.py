@@ -31,6 +31,7 @@ from assay.learning.model import TableModel
 from assay.learning.problem import Problem, copied, fold_problem
 from assay.learning.search import Budget, Candidate, Search
 from assay.learning.workers import Pool
+from assay.messages import Message
 from assay.model_selection._folds import mean_of_folds
 from assay.theory import concentration
 
@@ -229,7 +230,7 @@ class Folds:
         for k, one in enumerate(self.models):
             target, width = np.clip(y[one.held], low[k], high[k]), high[k] - low[k]
             if one.answers is None:
-                yield NotApplicable("P22/2", "The checker has no predictor for the numbers of a fold's model.")
+                yield NotApplicable("P22/2", Message("why.fold-predictor"))
                 return
             losses = (np.abs(target - np.clip(one.answers[0], low[k], high[k])) + 2 * one.answers[1]) / width + OUTWARD
             other = np.abs(target - constants[k]) / width
@@ -244,7 +245,7 @@ class Folds:
         if (limits < 1).any():
             yield claim("P22/2", value, params, "train", delta, witness={**ends, "limits": limits})
         else:
-            yield Vacuous("P22/2", f"Folds of {len(y) // count} rows are too small for {count} limits.", delta)
+            yield Vacuous("P22/2", Message("why.small-folds", rows=len(y) // count, folds=count), delta)
         difference = float(np.mean((2 * against - 1) * (high - low)))
         yield self._signed("P62/2", difference, beside, {**ends, "limits": against, "constants": constants})
 

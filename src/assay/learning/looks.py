@@ -303,7 +303,7 @@ def _of_table(table: RawTable, target: str) -> list[int]:
     marks = []
     for name in table.names:
         cells = digests.of_cells(table, name)
-        if name != target and len(np.unique(cells)) > 1:
+        if name != target and (cells != cells[:1]).any():
             marks.append(digests.mixed(digests.mixed(own) + cells).sum(dtype=np.uint64))
     distinct, runs = len(np.unique(own)), int(np.sum(own[1:] != own[:-1])) + 1
     if distinct > max(_DISTINCT, len(own) // 10):

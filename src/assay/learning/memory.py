@@ -20,13 +20,12 @@ import numpy as np
 from assay.base import Learner
 from assay.data import Column, Table
 from assay.data.columns import LARGEST
-from assay.learning.fold_sizes import FoldSizes
+from assay.learning.fold_sizes import FoldSizes, slip
 from assay.theory import conformal, exchangeable
 
 MOST_SIZES = 1000
 MOST_EDGES = 50
 MOST_TESTED = 16
-_ROUNDING = 1e-9  # of a size, and a ten thousandth of it of the numbers that it is the difference of
 FALSE_ALARM = 0.01
 """The chance that rows of the same source are said to look otherwise."""
 
@@ -112,7 +111,7 @@ def sizes_of(learner: Learner, X: np.ndarray, y: np.ndarray) -> Sizes | None:
 
 
 def _sizes(values: np.ndarray, magnitude: np.ndarray) -> Sizes:
-    return Sizes(values, _ROUNDING * (values + 1e-4 * magnitude))
+    return Sizes(values, slip(values, magnitude))
 
 
 def class_scores(learner: Learner, X: np.ndarray) -> np.ndarray | None:

@@ -17,6 +17,7 @@ from assay.data import Column, ColumnType, Encoding, RawTable, Table
 from assay.data.table import listed
 from assay.learning.model import TableModel, checked_input, has_target, read_target, target_values
 from assay.learning.split import hold_out, rungs
+from assay.learning.suspicions import suspicions
 
 MOST_CLASSES = 20  # a numeric target with at most so many whole values may be class labels
 _FEW = 10  # ... and is read as such up to so many, if they count from 0 or 1 without a gap
@@ -117,6 +118,7 @@ def make_problem(
         f"Column {name!r} is left out{every[in_folds and why == _EXTREME]}: {why}"
         for name, why in features.left_out.items()
     ]
+    notes += suspicions(features, y, task, together=bool(group or time))
     notes += _about_marks(group, time)
     by_time = None if marks[1] is None else marks[1][train]
     return Problem(

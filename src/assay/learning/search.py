@@ -30,7 +30,6 @@ from assay.learning.problem import Problem
 from assay.learning.resume import Scores
 from assay.learning.split import FOLDS
 from assay.learning.workers import Pool
-from assay.registry import find
 from assay.stored import class_name
 
 _PATIENCE = 6  # rounds without any improvement, where a time was asked for
@@ -213,7 +212,7 @@ class Search:
         recipe = Recipe(class_name(kind), settings, self.problem.seed, members, *self._wrapping(kind))
         name = kind.__name__
         if members:
-            name = f"{'Vote' if 'Voting' in name else 'Stack'} of " + ", ".join(m.kind.split(".")[-1] for m in members)
+            name = f"{kind.card.role.capitalize()} of " + ", ".join(m.kind.split(".")[-1] for m in members)
         self.made += 1
         plain = bool(members or recipe.wrapped)
         return Candidate(name, settings, kind=kind, recipe=recipe, plain=plain, number=self.made)
@@ -224,8 +223,8 @@ class Search:
         if not hasattr(kind, "predict_proba") or name not in ("balanced", "f1", "cost") or (name == "f1" and not two):
             return "", None, ""
         if name == "cost":
-            return "imbalance.CostClassifier", self.metric.cost.tolist(), ""
-        return "imbalance.ThresholdClassifier", None, name if two else "prior"
+            return class_name(spaces.in_role("classify", "cost")), self.metric.cost.tolist(), ""
+        return class_name(spaces.in_role("classify", "threshold")), None, name if two else "prior"
 
     def _judge(self, candidates: list[Candidate], step: int) -> None:
         """Judge candidates on the pairs of a step, side by side."""
@@ -369,12 +368,11 @@ class Search:
         if len(members) < 2 or len(self.problem.train) > 30_000:
             return []
         recipes = tuple(one.recipe for one in members if one.recipe is not None)
-        ending = "Classifier" if self.problem.task == "classify" else "Regressor"
         one_fit = sum(one.seconds for one in members) * len(self.rungs[0])
         left, workers = self.budget.left(), max(1, self.pool.size)
         room = np.inf if left is None else 0.5 * left if self.thorough else 0.25 * min(left, self.budget.spent())
-        kinds = [name for name, fits in (("Voting", 1), ("Stacking", _STACKED)) if one_fit * fits / workers <= room]
-        return [self._new(find(f"ensemble.{name}{ending}"), {}, recipes) for name in kinds]
+        roles = [role for role, fits in (("vote", 1), ("stack", _STACKED)) if one_fit * fits / workers <= room]
+        return [self._new(spaces.in_role(self.problem.task, role), {}, recipes) for role in roles]
 
     def _reads_numbers(self, one: Candidate) -> bool:
         """Tell whether a learner was judged on numbers alone, none of them missing."""

@@ -12,43 +12,43 @@ import numpy as np
 
 from assay.base import Learner
 from assay.card import Options, Range
-from assay.registry import find
+from assay.messages import Message
 from assay.registry import learners as all_learners
 
 TASKS = {"classify": "classification", "regress": "regression"}
+
+
+def task_named(name: str | None) -> str | None:
+    """Return the task that a name means; None stays None.
+
+    >>> task_named("classification"), task_named("regress")
+    ('classify', 'regress')
+    """
+    if name is None or name in TASKS:
+        return name
+    found = next((task for task, words in TASKS.items() if name == words), None)
+    if found is None:
+        raise ValueError(Message("task.unknown", given=name))
+    return found
+
+
 TOO_SLOW = "it would take long for {} training rows; name it with --learners and --force to try it."
 
-_FIRST = {
-    "classify": (
-        "discriminant_analysis.LinearDiscriminantAnalysis", "naive_bayes.MixedNB", "linear_model.LogisticRegression",
-        "neighbors.KNeighborsClassifier", "svm.SVC", "ensemble.RandomForestClassifier",
-        "ensemble.HistGradientBoostingClassifier", "neural_network.MLPClassifier", "naive_bayes.TAN",
-        "ensemble.ExtraTreesClassifier",
-    ),
-    "regress": (
-        "linear_model.Ridge", "linear_model.ElasticNet", "neighbors.KNeighborsRegressor", "svm.SVR",
-        "ensemble.RandomForestRegressor", "ensemble.HistGradientBoostingRegressor", "neural_network.MLPRegressor",
-        "ensemble.ExtraTreesRegressor",
-    ),
-}  # fmt: skip
 _MANY = 30_000  # rows from which the slower half of the first list is not tried unasked
-_LIGHT = ("LogisticRegression", "MixedNB", "RandomForest", "HistGradientBoosting", "Ridge")
-_COMBINED = ("Voting", "Stacking", "Cost", "Threshold", "OneVs", "OutputCode", "Bagging", "RandomSubspace", "Radius")
 
 
 def suitable(
     task: str, names: Sequence[str], without: Sequence[str], rows: int, force: bool
 ) -> tuple[list[type[Learner]], list[str]]:
-    """Return the learners to try first, and which are too slow for so many rows. All others are not even loaded, unless
-    learners are named."""
+    """Return the learners to try first, and which are too slow for so many rows."""
     check_names(task, [*names, *without])
     if names and "all" not in [name.lower() for name in names]:
         known = {kind.__name__.lower(): kind for kind in all_learners(task)}
         first = [known[name.lower()] for name in dict.fromkeys(names)]
     else:
-        first = [find(name) for name in _FIRST[task]]
+        first = sorted((kind for kind in all_learners(task) if kind.card.first), key=lambda kind: kind.card.first)
         if rows > _MANY:
-            first = [kind for kind in first if kind.__name__.startswith(_LIGHT)]
+            first = [kind for kind in first if kind.card.light]
         first += [kind for kind in _alone_of(task) if kind not in first] if names else []
     first = _without(first, without)
     slow = [] if force else [kind for kind in first if too_slow(kind, rows)]
@@ -86,7 +86,17 @@ def _alone_of(task: str) -> list[type[Learner]]:
 
 def _alone(kind: type[Learner]) -> bool:
     """Tell whether a learner is one that is tried unasked: no wrapper of others, none for rows without labels."""
-    return not getattr(kind, "semi_supervised", False) and not kind.__name__.startswith(_COMBINED)
+    return not getattr(kind, "semi_supervised", False) and kind.card.role == "alone"
+
+
+def in_role(task: str, role: str) -> type[Learner]:
+    """Return the learner of a task that does this with others: "vote", "stack", "threshold" or "cost"."""
+    return next(kind for kind in all_learners(task) if kind.card.role == role)
+
+
+def quick(task: str) -> type[Learner]:
+    """Return the learner of the first certified answer."""
+    return next(kind for kind in all_learners(task) if kind.card.quick)
 
 
 def too_slow(kind: type[Learner], rows: int) -> bool:

@@ -20,12 +20,10 @@ import numpy as np
 
 from assay.checker.rules.folds import of_vote
 from assay.claims.claim import Certificate
-from assay.claims.sentences import outward, up
-from assay.claims.sentences import percent as percent_up
 from assay.data import RawTable, Table, raw_table
 from assay.explain import Explanation, explain, grouped
 from assay.guarantees.seal import RepeatedUseWarning
-from assay.learning import baseline, spaces
+from assay.learning import baseline, notebook, spaces, verdict
 from assay.learning import first as first_answer
 from assay.learning import looks as looking
 from assay.learning.events import Event, Note
@@ -62,6 +60,12 @@ class Study:
     baseline: Candidate = field(default_factory=lambda: Candidate(baseline.NAME))
     folds: tuple[FoldModel, ...] = ()
     finalists: tuple[Finalist, ...] = ()
+
+    def __repr__(self) -> str:
+        return notebook.study_text(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.study_html(self)
 
     @property
     def leaderboard(self) -> Any:
@@ -180,7 +184,8 @@ def learn(
     trials : int, optional
         Judge so many settings instead: the result is then the same, to the bit, on every machine.
     metric : str, optional
-        What is minimised: error, balanced, logloss, auc, brier or f1 for classes; mae or rmse for numbers.
+        What is minimised: error, balanced, logloss, auc, brier or f1 for classes; mae, rmse or r2 for numbers. Names of
+        scikit-learn's scorers are understood ("accuracy", "roc_auc", "neg_mean_absolute_error", ...).
     cost : matrix (classes, classes), optional
         cost[i][j] is paid for deciding j where i is true, classes in sorted order; its mean is minimised.
     confidence : str
@@ -229,7 +234,9 @@ def learn(
         if looks is not None:
             known, reserve = looking.reserved(known, target, looks, holdout, seed, group)
         own = None if reserve is None else reserve.held
-        problem = make_problem(known, target, task, holdout, seed, group, time_column, Path(folder), in_folds, own)
+        problem = make_problem(
+            known, target, spaces.task_named(task), holdout, seed, group, time_column, Path(folder), in_folds, own
+        )
         problem.notes[:0] = dropped
         given, clip = clip, None if in_folds else _clip(problem, clip)
         wanted = chosen_metric(metric, cost, problem.task, problem.codes, len(problem.classes))
@@ -345,7 +352,7 @@ def _study(
         result["certificate"], confidence, "", problem.notes, (len(problem.train), len(problem.held)), problem.raw,
         problem.features, clip if problem.task == "regress" else None, source, base,
     )  # fmt: skip
-    found.why = _why(found, problem)
+    found.why = verdict.of_study(found, problem)
     return found
 
 
@@ -370,7 +377,7 @@ def _folds_study(problem: Problem, parts: Folds, delta: Decimal, confidence: str
         problem.task, parts.metric, [chosen, *own, base, *_together(parts)], chosen, model, certificate, confidence, "",
         problem.notes, (len(problem.y), 0), problem.raw, problem.features, None, source, base, tuple(parts.models),
     )  # fmt: skip
-    found.why = _why_folds(found)
+    found.why = verdict.of_folds(found)
     return found
 
 
@@ -386,42 +393,6 @@ def _together(parts: Folds) -> list[Candidate]:
             first.status = "ranked" if first.losses else first.status
             first.cv = parts.metric.shown(first.loss) if first.losses else first.cv
     return sorted(found.values(), key=lambda one: (one.status == "left out", one.loss))
-
-
-def _why_folds(found: Study) -> str:
-    """Return in plain sentences what the model is, what is certain of it, and whether it is worth anything."""
-    count, classes = len(found.folds), found.task == "classify"
-    kinds = ", ".join(dict.fromkeys(one.candidate.name.partition(": ")[2] for one in found.folds))
-    why = (
-        f"The model is the {'vote' if classes else 'mean'} of {count} models ({kinds}); each was chosen and fitted "
-        f"without one of {count} parts of the {found.rows[0]} rows and judged on it, so that every row served for both."
-    )
-    claim = next((one for one in found.certificate.claims if one.template.startswith("P22/")), None)
-    sure = percent(found.confidence)
-    if claim is None or found.chosen.bound is None:
-        return f"{why} Nothing is proved about its error on new data: there are too few rows."
-    if classes:
-        said = f"one of them errs in at most {percent_up(claim.value)} of cases on average, and their vote in at most "
-        said += percent_up(found.chosen.bound)
-    else:
-        low, high = found.model.learner.range_
-        inside = f"{up(low, 4)} to {outward(high, 'lower', 4)}"  # of fewer targets less is true than of more
-        said = f"its mean absolute error (targets counted within {inside}) is at most {up(claim.value, 4)}"
-    return f"{why} On new data like these {said}, with {sure} confidence; {_folds_against_baseline(found)}"
-
-
-def _folds_against_baseline(found: Study) -> str:
-    claim = next(one for one in found.certificate.claims if one.template.startswith("P62/"))
-    classes, base = found.task == "classify", found.baseline
-    rival = f"always answering the {'commonest class' if classes else 'median'} outside each fold"
-    who = "on average they are" if classes else "on average these models, targets counted within the range outside, are"
-    if claim.direction == "lower" and claim.value > 0:
-        by = percent_up(claim.value, "lower") if classes else outward(claim.value, "lower", 4)
-        return f"{who} proved to beat {rival}, by at least {by}."
-    shown = f"{100 * base.holdout_error:.1f} %" if classes else f"{base.holdout_error:.4g}"
-    if found.chosen.holdout_error >= base.holdout_error:
-        return f"{rival} does as well ({shown}): this model is worth nothing yet."
-    return f"{who} not proved to beat {rival} ({shown}): more rows may show it."
 
 
 def _baseline(problem: Problem, metric: Metric) -> Candidate:
@@ -441,76 +412,3 @@ def _baseline(problem: Problem, metric: Metric) -> Candidate:
         row.holdout_error = problem.mean_error(problem.held_targets(), value)
     row.cv = metric.shown(row.loss)
     return row
-
-
-def _why(found: Study, problem: Problem) -> str:
-    """Return the choice in plain sentences: why this one, what is certain, and whether it is worth anything."""
-    chosen, metric, classes = found.chosen, found.metric, found.task == "classify"
-    judged = len({one.name for one in found.candidates if one.losses and one is not found.baseline})
-    shown = f"{100 * chosen.cv:.1f} %" if metric.name in ("error", "balanced") else f"{chosen.cv:.4g}"
-    why = (
-        f"{chosen.name} is chosen: of {judged} learners tried on the {found.rows[0]} training rows its "
-        f"{_WORDS[metric.name]} in cross-validation ({shown}) was the best, or level with "
-        "the best."
-    )
-    if chosen.bound is None:
-        units = "rows" if problem.group is None else "groups"
-        return f"{why} Nothing is proved about its error on new data: there are too few {units} held out."
-    sure = percent(found.confidence)
-    counted = "" if found.clip is None else f" (each counted up to {outward(found.clip, 'lower', 4)})"
-    said = (
-        f"it errs in at most {percent_up(chosen.bound)} of cases"
-        if classes
-        else f"its mean absolute error{counted} is at most {up(chosen.bound, 4)}"
-    )
-    where = "On new data like these" if problem.time is None else "On new data like the newest of these"
-    where = where if problem.group is None else "In new groups like these, on average,"
-    return f"{why} {where} {said}{_of_metric(found)}, with {sure} confidence; {_against_baseline(found)}"
-
-
-def _of_metric(found: Study) -> str:
-    """Return what is proved of the metric that was asked for, beside the error rate."""
-    claims = {one.template: one for one in found.certificate.claims}
-    if found.metric.name == "f1" and "P63/1" in claims:
-        positive = found.metric.positive
-        which = "" if positive is None else f" of {found.model.classes_[positive]!s}"
-        return f", its F1{which} is at least {outward(claims['P63/1'].value, 'lower', 4)}"
-    if found.metric.name == "balanced" and "P64/1" in claims:
-        return f", its error rate with every class counted alike is at most {percent_up(claims['P64/1'].value)}"
-    if found.metric.name == "auc" and "P06/1" in claims:
-        return f", its area under the ROC curve is at least {outward(claims['P06/1'].value, 'lower', 4)}"
-    brier = [one.value for one in found.certificate.claims if one.params.get("loss") == "brier"]
-    if found.metric.name == "brier" and brier:
-        return f", its Brier score is at most {up(min(brier), 4)}"
-    if found.metric.name == "cost" and "P42/2" in claims:
-        return f", its mean cost is at most {up(claims['P42/2'].value, 4)}"
-    return ""
-
-
-def _against_baseline(found: Study) -> str:
-    base = found.baseline
-    rival = base.note.removeprefix("always ")
-    claims = {one.template: one for one in found.certificate.claims}
-    claim = next((claims[code] for code in ("P61/1", "P65/1", "P66/2") if code in claims), None)
-    if claim is not None and claim.direction == "lower" and claim.value > 0:
-        by = percent_up(claim.value, "lower") if found.task == "classify" else outward(claim.value, "lower", 4)
-        return f"it is proved to beat always answering {rival}, by at least {by}."
-    if "P61/2" in claims:
-        return f"it is proved to beat always answering {rival}; by how much is not."
-    error = base.holdout_error
-    shown = f"{100 * error:.1f} %" if found.task == "classify" else f"{error:.4g}"
-    if found.chosen.holdout_error >= error:
-        return f"always answering {rival} does as well ({shown} on the rows held out): this model is worth nothing yet."
-    return f"it is not proved to beat always answering {rival} ({shown} on the rows held out): more rows may show it."
-
-
-_WORDS = {
-    "error": "error rate", "balanced": "error rate with every class counted alike", "logloss": "log-loss",
-    "auc": "area under the ROC curve", "brier": "Brier score", "f1": "F1", "cost": "mean cost",
-    "mae": "mean absolute error", "rmse": "root mean squared error",
-}  # fmt: skip
-
-
-def percent(confidence: str | Decimal) -> str:
-    """Return a confidence such as "0.95" in per cent."""
-    return f"{Decimal(confidence) * 100:f}".rstrip("0").rstrip(".") + " %"

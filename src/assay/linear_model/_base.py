@@ -20,6 +20,7 @@ from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Norm, Predictions, Scores
 from assay.guarantees.ledger import Statement
 from assay.guarantees.margins import linear_statements
+from assay.messages import Message
 from assay.optim.duality import score_error, score_rounding
 from assay.scan import Rows
 
@@ -145,7 +146,7 @@ class LinearRegressor(LinearModel):
     def _norm(self, rows: Rows) -> Norm:
         """Return |(w, b)|, the sum of the squared lengths of the rows, and whether there is an intercept."""
         if np.ndim(self.coef_) > 1:
-            return Norm(why_not="The bound is about one score that is the prediction itself.")
+            return Norm(why_not=Message("why.one-score"))
         length = float(np.hypot(np.linalg.norm(self.coef_), np.max(np.abs(self.intercept_))))
         return Norm(length, float(rows.sum(_squared_length)), bool(self.fit_intercept))
 

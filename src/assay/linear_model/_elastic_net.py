@@ -31,6 +31,7 @@ from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares import CONSTRAINED, suboptimality
 from assay.linear_model._least_squares_solver import Options, solve
 from assay.linear_model._objective import SquaredObjective, elastic
+from assay.messages import Message
 from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Count, Flag, Number, check, refuse
 from assay.scan import Rows
@@ -128,14 +129,13 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
 
     card = Card(
         name="Elastic net",
-        zh="弹性网络",
-        mission=("LIN-08",),
         task="regress",
         model=LinearFunctions(),
         strategy="squared loss + L1 + L2",
         algorithm="coordinate descent on second moments, with active columns",
         guarantee=("elastic-net.gap", "solution.enclosure"),
         search={"alpha": log(1e-4, 10), "l1_ratio": Range(0.05, 0.95)},
+        first=2,
     )
 
     constraints: ClassVar = {
@@ -292,7 +292,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and, with an L2 penalty, the distance to the exact optimum."""
         if self.positive or np.ndim(self.coef_) > 1:
-            yield NotApplicable("D04/1", CONSTRAINED if self.positive else "The gap is stated for one target.")
+            yield NotApplicable("D04/1", CONSTRAINED if self.positive else Message("why.one-target"))
             return
         if self.alpha == 0:
             yield suboptimality(self, rows)
@@ -336,8 +336,6 @@ class Lasso(ElasticNet):
 
     card = Card(
         name="Lasso",
-        zh="套索回归",
-        mission=("LIN-08",),
         task="regress",
         model=LinearFunctions(),
         strategy="squared loss + L1",

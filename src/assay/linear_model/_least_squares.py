@@ -40,6 +40,7 @@ from assay.linear_model._least_squares_solver import (
 )
 from assay.linear_model._logistic_solvers import refuse_zero_rows
 from assay.linear_model._objective import SquaredObjective
+from assay.messages import Message
 from assay.optim.duality import gamma, outward, residual_sums, score_rounding
 from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Constraint, Count, Flag, Maybe, Number, check, refuse
@@ -49,8 +50,8 @@ from assay.theory.spaces import LinearFunctions
 _PROVABLE = 1e-6  # least eigenvalue of the scaled Gram matrix that the checker can prove in double precision
 
 
-CONSTRAINED = "With positive=True the minimum is over coefficients >= 0, and the dual of that problem is not stated."
-_PENALTIES = "Each target has a penalty of its own; the gap is stated for one penalty."
+CONSTRAINED = Message("why.positive")
+_PENALTIES = Message("why.target-penalties")
 
 
 class Penalties:
@@ -167,8 +168,6 @@ class LinearRegression(_LeastSquares):
 
     card = Card(
         name="Linear regression",
-        zh="线性回归",
-        mission=("LIN-01", "LIN-02", "LIN-04", "LIN-05", "LIN-06"),
         task="regress",
         model=LinearFunctions(),
         strategy="squared loss",
@@ -246,14 +245,15 @@ class Ridge(_LeastSquares):
 
     card = Card(
         name="Ridge regression",
-        zh="岭回归",
-        mission=("LIN-08",),
         task="regress",
         model=LinearFunctions(),
         strategy="squared loss + L2",
         algorithm="normal equations, with refinement where the condition asks for it",
         guarantee=("ridge.gap", "solution.enclosure", "opt.suboptimality"),
         search={"alpha": log(1e-3, 1e4)},
+        first=1,
+        light=True,
+        quick=True,
     )
 
     constraints: ClassVar = {

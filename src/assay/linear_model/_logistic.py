@@ -46,6 +46,7 @@ from assay.linear_model._logistic_solvers import (
 )
 from assay.linear_model._objective import LogisticObjective
 from assay.linear_model._separator import separation_claim
+from assay.messages import Message
 from assay.optim.gap import GAP, MULTINOMIAL, PenalisedProblem, gap_claims
 from assay.optim.newton import Found
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
@@ -58,7 +59,7 @@ _IN_OTHER_WORDS = (  # what users of scikit-learn's solvers search for
     " The max_iter was reached which means the coef_ did not converge: {0} failed to converge after {1} iteration(s). "
     "Newton solver did not converge after {1} iterations. Increase the number of iterations."
 )
-_NO_MINIMUM = "The classes are separable: without a penalty the objective has no minimum."
+_NO_MINIMUM = Message("why.separable")
 
 
 @dataclass(eq=False, repr=False)
@@ -121,8 +122,6 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
 
     card = Card(
         name="Logistic regression",
-        zh="对数几率回归",
-        mission=("LIN-10", "LIN-13", "LIN-15", "LIN-16", "LIN-18", "LIN-19", "LIN-20", "LIN-21", "LIN-24"),
         task="classify",
         model=Linear(),
         strategy="log loss + L1, L2",
@@ -141,6 +140,9 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             "stability.ball",
         ),
         search={"C": log(1e-3, 1e3)},
+        first=3,
+        light=True,
+        quick=True,
     )
 
     constraints: ClassVar = {
@@ -340,7 +342,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         weight = None if self.class_weight is None else tuple(problem.class_weight.tolist())
         two, share = len(self.classes_) == 2, self._share
         if share and not two:
-            yield NotApplicable(GAP, "With an L1 penalty the gap is stated for two classes.")
+            yield NotApplicable(GAP, Message("why.l1-classes"))
             return
         stated = PenalisedProblem(
             "log_loss" if two else "multinomial", 1.0 - share, self._cost, bool(self.fit_intercept), share or None,
@@ -359,17 +361,17 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         """Yield the scores, and the penalised problem whose optimum one row moves little."""
         yield from super().evidence(rows)
         if self.fit_intercept:
-            yield Penalised(why_not="The penalty does not hold a free intercept, which one row can move far.")
+            yield Penalised(why_not=Message("why.free-intercept"))
         elif len(self.classes_) > 2 or isinstance(self.class_weight, str) or np.isinf(self._cost) or self._share:
-            yield Penalised(why_not="It is told for two classes, an L2 penalty, and class weights fixed in advance.")
+            yield Penalised(why_not=Message("why.stable-logistic"))
         else:
             yield Penalised()
 
     def _left_out(self, rows: Rows, gap: float, class_weight: np.ndarray) -> Claim | NotApplicable:
         """Return D16: rows with z > |x| (sqrt(2 gap) + alpha |x|) stay right when they are left out."""
         if self.fit_intercept or len(self.classes_) > 2:
-            why = "A free intercept is not held by the penalty" if self.fit_intercept else "More than two classes"
-            return NotApplicable("D16/2", f"{why}: the gap does not bound what a row left out changes.")
+            why = "why.free-intercept-gap" if self.fit_intercept else "why.classes-gap"
+            return NotApplicable("D16/2", Message(why))
         args = (self.coef_[0], self._margin_rounding(rows), float(np.sqrt(2 * gap)) * (1 + 1e-12))
         lost = sum(rows.map(_open_when_left_out, *args, self._cost * class_weight))
         return Claim("D16/2", float(lost), params={"gap": GAP})
@@ -381,7 +383,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             return
         yield stationarity(problem, self.coef_, self.intercept_, weighted=self.class_weight is not None)
         template = GAP if len(self.classes_) == 2 else MULTINOMIAL
-        equality = "Without a penalty the dual problem needs an exact equality that no float vector meets."
+        equality = Message("why.unpenalised")
         yield NotApplicable(template, equality if self.separator_ is None else _NO_MINIMUM)
 
     def _problem(self, rows: Rows, C: float) -> "Problem":

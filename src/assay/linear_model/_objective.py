@@ -9,10 +9,12 @@ coefficients of kernel functions instead of columns.
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.losses import Loss, log_loss, multinomial, squared_error
+from assay.params import refuse
 
 
 class Objective:
@@ -28,6 +30,8 @@ class Objective:
         support vectors), the coefficients of its functions.
         """
         check_is_fitted(self)
+        if y is None and get_tags(self).target_tags.required:
+            raise refuse(self, "objective needs y, the targets of the rows.")
         W = self._fitted_coef() if coef is None else np.asarray(coef, dtype=np.float64)
         b = np.asarray(self.intercept_ if intercept is None else intercept, dtype=np.float64)
         W, b = np.atleast_2d(W), np.atleast_1d(b)

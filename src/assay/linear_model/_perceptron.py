@@ -41,12 +41,13 @@ from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier, packed
 from assay.linear_model._separator import inseparability_claim, separation_claim
 from assay.linear_model._sgd import SGDClassifier
+from assay.messages import Message
 from assay.optim.duality import gamma
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear
 
-_NOT_PLAIN = "The updates had weights, a penalty, or an end before the last mistake: the bound is about plain ones."
+_NOT_PLAIN = Message("why.plain-updates")
 _KEPT_UPDATES = 1_000_000  # updates remembered as the witness of the mistake bound
 _TOL = 1e-3  # of the mean loss, where none is given
 _KEPT = ("classes_", "coef_", "intercept_", "n_iter_", "t_", "history_", "n_features_in_", "feature_names_in_")
@@ -127,8 +128,6 @@ class Perceptron(ClassifierMixin, LinearClassifier):
 
     card = Card(
         name="Perceptron",
-        zh="感知机",
-        mission=("LIN-39", "LIN-43", "LIN-45", "LIN-46", "LIN-47", "LIN-48", "LIN-50", "LIN-52", "MUL-07"),
         task="classify",
         model=Linear(),
         strategy="number of misclassified rows, by correcting mistakes",
@@ -279,7 +278,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the margin and the mistake bound of each hyperplane, or a proof that there is none."""
         if self._joint:
-            yield NotApplicable("D17/1", "The classes were learnt together; the bound is about one hyperplane.")
+            yield NotApplicable("D17/1", Message("why.joint-classes"))
             return
         binary = len(self.classes_) == 2
         for k in range(len(self.coef_)):
@@ -299,7 +298,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         """Yield what margins say about new data, and what the few rows of the updates do."""
         yield from super().statements(rows)
         if not hasattr(self, "updates_"):
-            told = "The classes were learnt together; the bound is about one hyperplane each."
+            told = Message("why.joint-classes-each")
             told = _NOT_PLAIN if hasattr(self, "_descent") else told if self._joint else FIT_NOT_KEPT
             yield NotApplicable("P16/1", told)
             return
@@ -312,10 +311,10 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     ) -> Claim | NotApplicable:
         """Return claim D17 for hyperplane k, whose positive class is `code`."""
         if len(sequence) > _KEPT_UPDATES:
-            return NotApplicable("D17/1", f"More than {_KEPT_UPDATES} updates were made; their sequence was not kept.")
+            return NotApplicable("D17/1", Message("why.many-updates", most=_KEPT_UPDATES))
         w, b = self.coef_[k], float(self.intercept_[k])
         if not self._replays(rows, code, sequence, np.append(w, b)):
-            return NotApplicable("D17/1", "These are not the rows of `fit`, in order: the updates lead elsewhere.")
+            return NotApplicable("D17/1", Message("why.updates-elsewhere"))
         augmented = np.append(w, b) if self.fit_intercept else w
         norm = float(np.linalg.norm(augmented))
         least = min(rows.map(_least_score, w, b, code))
@@ -326,7 +325,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         if margin <= 0:
             return NotApplicable(
                 "D17/1",
-                "The hyperplane does not separate the classes: there is no margin to bound the updates by.",
+                Message("why.plane-inseparable"),
             )
         radius = float(np.sqrt(max(rows.map(sums.largest_norm)) + self.fit_intercept)) * (1 + 1e-9)
         stated = {

@@ -69,8 +69,6 @@ class Pocket(ClassifierMixin, LinearClassifier):
 
     card = Card(
         name="Pocket",
-        zh="口袋算法",
-        mission=("LIN-53",),
         task="classify",
         model=Linear(),
         strategy="number of misclassified rows",

@@ -30,6 +30,7 @@ from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_sums import errors
+from assay.messages import Message
 from assay.optim.duality import gamma
 from assay.optim.lp import intersecting_hulls
 from assay.params import Count, Flag, check
@@ -86,8 +87,6 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
 
     card = Card(
         name="Linear separator",
-        zh="线性分离器",
-        mission=("LIN-39", "LIN-41"),
         task="classify",
         model=Linear(),
         strategy="no training error",
@@ -166,7 +165,7 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
                 stated = {"form": "ii", "intercept": intercept, **which}
                 yield Claim("D14/1", 1.0, "lower", stated, witness=witness)
             else:
-                yield NotApplicable("D14/1", "No exact proof was found that the classes cannot be separated.")
+                yield NotApplicable("D14/1", Message("why.no-exact-proof"))
 
 
 class _Found(NamedTuple):
@@ -335,12 +334,12 @@ def inseparability_claim(rows: Rows, intercept: bool) -> Claim | NotApplicable:
     if rows.n_rows > _LP_ROWS or rows.n_features > _EXACT_COLUMNS:
         return NotApplicable(
             "D14/1",
-            f"Deciding separability exactly is done up to {_LP_ROWS} rows and {_EXACT_COLUMNS} columns.",
+            Message("why.separability-size", rows=_LP_ROWS, columns=_EXACT_COLUMNS),
         )
     parts = list(rows.blocks())
     X, y = np.vstack([part.X for part in parts]), np.concatenate([part.y for part in parts])
     found = intersecting_hulls(X, y, intercept)
     if found is None:
-        return NotApplicable("D14/1", "No exact proof was found that the classes cannot be separated.")
+        return NotApplicable("D14/1", Message("why.no-exact-proof"))
     witness = {"rows": found, "set": np.zeros(len(found), dtype=np.int64)}
     return Claim("D14/1", 1.0, "lower", {"form": "ii", "intercept": intercept}, witness=witness)

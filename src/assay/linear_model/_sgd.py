@@ -31,6 +31,7 @@ from assay.linear_model._logistic_problem import Problem, stationarity
 from assay.linear_model._objective import one_against_rest, told_weights
 from assay.linear_model._sgd_base import LOSSES, PARAMETERS, Descent, in_memory
 from assay.losses import named
+from assay.messages import Message
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear, LinearFunctions
@@ -84,8 +85,6 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
     probabilities_of_family = False  # those of a loss that is not the logistic one follow another rule
     card = Card(
         name="Linear classifier by stochastic gradients",
-        zh="随机梯度下降分类",
-        mission=("LIN-22", "LIN-23", "OPT-02", "OPT-03", "OPT-17"),
         task="classify",
         model=Linear(),
         strategy="a loss of choice + L2",
@@ -215,7 +214,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         """Yield the duality gap and the distance to the exact optimum that it implies; without a penalty, for the
         logistic loss, how little nearby coefficients could gain."""
         if not named(self.loss).labels:
-            yield NotApplicable("D04/1", "The claim of this loss is about a numeric target, not about labels.")
+            yield NotApplicable("D04/1", Message("why.numeric-target"))
             return
         if self.loss == "log_loss" and self.unpenalised and len(self.classes_) == 2:
             problem = Problem(rows, np.inf, self.class_weight_, bool(self.fit_intercept), 2)
@@ -246,8 +245,6 @@ class SGDRegressor(RegressorMixin, SparseCoefficients, LinearRegressor, Descent)
 
     card = Card(
         name="Linear regression by stochastic gradients",
-        zh="随机梯度下降回归",
-        mission=("LIN-07", "OPT-02", "OPT-03"),
         task="regress",
         model=LinearFunctions(),
         strategy="a loss of choice + L2",

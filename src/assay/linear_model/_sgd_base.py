@@ -24,6 +24,7 @@ from assay.fitlog import FitLog
 from assay.linear_model._base import LinearModel, Packed, packed
 from assay.linear_model._objective import Objective, elastic
 from assay.losses import named
+from assay.messages import Message
 from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
 from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, refuse
@@ -399,13 +400,13 @@ class Descent(Objective, DescentParameters, LinearModel):
         self, rows: Rows, class_weight: tuple[float, float] | None = None
     ) -> Iterator[Claim | NotApplicable]:
         if not named(self.loss).convex:
-            reason = "The squared loss of the sigmoid is not convex: no dual bounds its minimum."
+            reason = Message("why.sigmoid-loss")
         elif self.unpenalised:
-            reason = "Without a penalty the dual problem needs an exact equality that no float vector meets."
+            reason = Message("why.unpenalised")
         elif np.ndim(self.coef_) == 2 and len(self.coef_) > 1:
-            reason = "One class against the rest: each hyperplane minimises a problem of its own."
+            reason = Message("why.one-against-rest")
         elif self.loss == "perceptron" or named(self.loss, float(self.epsilon)).dual is None:
-            reason = f"The dual of the loss {self.loss} is not stated."
+            reason = Message("why.loss-dual", loss=self.loss)
         else:
             l1, l2 = (float(self.alpha) * share for share in (self._share, 1 - self._share))
             problem = PenalisedProblem(self.loss, l2, 1.0 / rows.n_rows, bool(self.fit_intercept), l1 or None)

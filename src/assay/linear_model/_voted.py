@@ -32,6 +32,7 @@ from assay.guarantees.compression import outside
 from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Votes
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.guarantees.progressive import Pass, vote_statements
+from assay.messages import Message
 from assay.params import Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Space, Unbounded
@@ -138,8 +139,6 @@ class VotedPerceptron(ClassifierMixin, Learner):
 
     card = Card(
         name="Voted perceptron",
-        zh="投票感知机",
-        mission=("LIN-43",),
         task="classify",
         model=HalfSpaceVotes(),
         strategy="number of misclassified rows, by correcting mistakes; a vote of all hypotheses met",
@@ -274,12 +273,12 @@ class VotedPerceptron(ClassifierMixin, Learner):
         if not hasattr(self, "n_rows_"):
             reason = FIT_NOT_KEPT
         elif rows.n_rows != self.n_rows_ or (self.seed_ is not None and not hasattr(rows, "X")):
-            reason = "These are not the rows of `fit`."
+            reason = Message("why.other-rows")
         else:
             run = self._visit(rows)
             same = np.array_equal(run.rows, self.updates_) and np.array_equal(run.vectors, self.vectors_)
             if not same or not np.array_equal(run.lost, self.lost_) or not np.array_equal(run.gained, self.gained_):
-                reason = "These are not the rows of `fit`, in order: the pass meets other mistakes."
+                reason = Message("why.pass-elsewhere")
         if reason is not None:
             yield NotApplicable("P20/1", reason)
             yield NotApplicable("P16/4", reason)

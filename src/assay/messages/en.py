@@ -1,10 +1,27 @@
 """The sentences of the library in English, the source of the other languages; see `assay.messages`."""
 
-MESSAGES = {
+from assay.messages.reasons_en import REASONS
+
+MESSAGES = REASONS | {
     "sentences": "{parts: }",
     "file.encoding": "{file} is not UTF-8; it was read as {encoding}. If its letters look wrong, save it as UTF-8.",
+    "task.unknown": "{--task} must be classify or regress; got {given!r}.",
+    "task.unknown@page": "The task must be classify or regress; got {given!r}.",
+    "metric.unknown": "{--metric} for {task} must be one of {allowed:, }; got {given!r}.",
+    "metric.unknown@page": "The metric for {task} must be one of {allowed:, }; got {given!r}.",
     "clip.classes": "{--clip} is for regression: the error rate of a classifier lies between 0 and 1.",
     "clip.classes@page": "The largest error that counts is for regression: the error rate of a classifier lies between 0 and 1.",
+    # what a table hides
+    "suspicion.copy": "Column {column!r} is the target under other names or in another unit. If it is not known before the target is, leave it out: {column:--drop}.",
+    "suspicion.copy@page": "Column {column!r} is the target under other names or in another unit. If it is not known before the target is, leave it out.",
+    "suspicion.leak": "Column {column!r} alone tells the target almost without error. Is it known before the target is? If not, leave it out: {column:--drop}.",
+    "suspicion.leak@page": "Column {column!r} alone tells the target almost without error. Is it known before the target is? If not, leave it out.",
+    "suspicion.identifier": "Column {column!r} has another whole number in every row, as names of rows have: {column:--drop} if it is one, since it says nothing about new rows.",
+    "suspicion.identifier@page": "Column {column!r} has another whole number in every row, as names of rows have. Leave it out if it is one, since it says nothing about new rows.",
+    "suspicion.group": "Rows with one value of {column!r} are alike: quick trees err by {drawn} on rows drawn at random, and by {apart} on rows of values that they have not seen. If new rows will have new values there, {column:--group} judges by that.",
+    "suspicion.group@page": "Rows with one value of {column!r} are alike: quick trees err by {drawn} on rows drawn at random, and by {apart} on rows of values that they have not seen. If new rows will have new values there, choose it as the group.",
+    "suspicion.time": "Column {column!r} holds dates: quick trees err by {drawn} on rows drawn at random, and by {apart} on the newest. If new rows will be later ones, {column:--time-column} judges by that.",
+    "suspicion.time@page": "Column {column!r} holds dates: quick trees err by {drawn} on rows drawn at random, and by {apart} on the newest. If new rows will be later ones, choose it as the time column.",
     # what new data means, and what claims about it rest on
     "population": "Further rows drawn as the given ones were: {parts:; }; and {when}: nothing is promised once the source of the rows changes.",
     "population.unknown": "Unknown: the certificate names no training rows.",

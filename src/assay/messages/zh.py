@@ -1,8 +1,17 @@
 """The sentences of `assay.messages.en` in Chinese, as pages show them."""
 
-MESSAGES = {
+from assay.messages.reasons_zh import REASONS
+
+MESSAGES = REASONS | {
     "sentences": "{parts:}",
     "file.encoding": "{file} 不是 UTF-8 编码，已按 {encoding} 读取。如果文字显示不对，请另存为 UTF-8。",
+    "task.unknown": "任务必须是分类（classify）或回归（regress），不能是 {given!r}。",
+    "metric.unknown": "{task} 的指标必须是 {allowed:, } 之一，不能是 {given!r}。",
+    "suspicion.copy": "列 {column!r} 就是换了名称或单位的目标。如果它在目标之前并不知道，请去掉它。",
+    "suspicion.leak": "仅凭列 {column!r} 就几乎能准确说出目标。它在目标之前就知道吗？如果不是，请去掉它。",
+    "suspicion.identifier": "列 {column!r} 在每一行都是不同的整数，像是行的编号：如果是编号，请去掉它，它对新的行没有意义。",
+    "suspicion.group": "{column!r} 取值相同的行很相似：快速的树在随机抽取的行上误差为 {drawn}，在取值未见过的行上为 {apart}。如果新的行会有新的取值，请把它选作分组。",
+    "suspicion.time": "列 {column!r} 是日期：快速的树在随机抽取的行上误差为 {drawn}，在最新的行上为 {apart}。如果新的行都更晚，请把它选作时间列。",
     "clip.classes": "“计入的最大误差”只用于回归：分类的错误率总在 0 与 1 之间。",
     # what new data means, and what claims about it rest on
     "population": "与给定的行一样抽取的更多行：{parts:；}；并且处于{when}：一旦行的来源改变，就不再有任何保证。",

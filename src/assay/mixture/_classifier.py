@@ -85,10 +85,9 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     figure = "components"
     constraints: ClassVar = CONSTRAINTS
 
+    further_loops = ({"n_components": 2, "covariance_type": "full"},)
     card = Card(
         name="Classifier by Gaussian mixtures",
-        zh="高斯混合生成式分类器",
-        mission=("CON-49", "LAT-15"),
         task="classify",
         model=MixtureBoundaries(),
         strategy="log-likelihood of the rows of each class",

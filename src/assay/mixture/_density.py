@@ -20,6 +20,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Density, Evidence, Gathered
 from assay.guarantees.ledger import FIT_NOT_KEPT
+from assay.messages import Message
 from assay.mixture._components import Components, GaussianProblem, covariances_of, plain_step
 from assay.optim.duality import outward
 from assay.optim.em import em
@@ -196,7 +197,7 @@ def mixture_facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     yield log_likelihood(model, rows)
     hard = getattr(model, "assignment", "soft") == "hard"
     if hard:
-        yield NotApplicable("D23/2", "Hard EM ends at a fixed point of hard assignments, not of EM.")
+        yield NotApplicable("D23/2", Message("why.hard-em"))
         return
     if not hasattr(model, "reg_covar_"):
         yield NotApplicable("D23/2", FIT_NOT_KEPT)
@@ -210,7 +211,7 @@ def log_likelihood(model: Any, rows: Rows) -> Claim | NotApplicable:
     values, errors = density_of(model, rows)
     weight = np.concatenate([np.ones(len(b.X)) if b.weight is None else b.weight for b in rows.blocks()])
     if not np.isfinite(values).all():
-        return NotApplicable("D23/1", "A row has density 0.")
+        return NotApplicable("D23/1", Message("why.zero-density"))
     mean, spread = np.average(values, weights=weight), np.average(errors, weights=weight)
     return Claim("D23/1", outward(4 * float(spread) + 1e-13 * abs(mean)), params={"center": float(mean)})
 
@@ -220,20 +221,20 @@ def stationary(
 ) -> Iterator[Claim | NotApplicable]:
     """Yield how much an M step would gain and move, and how much other weights could gain; with `code` of one class."""
     if at.means.size * at.means.shape[1] > _MOST_ENTRIES:
-        yield NotApplicable("D23/2", "So many moments, components times columns squared, are not held.")
+        yield NotApplicable("D23/2", Message("why.many-moments"))
         return
     which = {} if code is None else {"class": code}
     found = Moments(*rows.sum(_moments, at, rows.largest_entries, code))
     ratio, off = found.mass / (found.total * at.weights), found.moved[:, 0] / np.maximum(found.mass, 1e-300)
     if off.max() > 0.1:
-        yield NotApplicable("D23/2", "Rounding leaves the shares of the components open.")
+        yield NotApplicable("D23/2", Message("why.open-shares"))
         return
     excess = np.abs(ratio - 1) + 2 * ratio * off
     gain = float(at.weights @ np.maximum(_entropy(excess), _entropy(-np.minimum(excess, 1.0))))
     try:
         spread, moved = _spread(at, found, reg_covar)
     except ArithmeticError:
-        yield NotApplicable("D23/2", "The covariance of a component's rows is not positive definite.")
+        yield NotApplicable("D23/2", Message("why.component-covariance"))
         return
     params = {
         "covariance": at.kind,
@@ -328,11 +329,11 @@ def _monotone(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     k, d = model.means_.shape
     steps = model.n_iter_
     if not steps:
-        yield NotApplicable("D23/4", "No step of EM was made.")
+        yield NotApplicable("D23/4", Message("why.no-em-step"))
     elif model.restarts_:
-        yield NotApplicable("D23/4", "A component began afresh on the way, which lowers the likelihood.")
+        yield NotApplicable("D23/4", Message("why.component-restart"))
     elif (rows.n_rows * k * (d * d + 50) + 20_000) * steps > _MOST_WORK:
-        yield NotApplicable("D23/4", f"Making {steps} steps again on {rows.n_rows} rows costs as much as the fit.")
+        yield NotApplicable("D23/4", Message("why.steps-cost-fit", steps=steps, rows=rows.n_rows))
     else:
         yield _replayed(model, rows, steps)
 
@@ -346,10 +347,10 @@ def _replayed(model: Any, rows: Rows, steps: int) -> Claim | NotApplicable:
         found = em(problem, start, tol=0.0, max_iter=steps)
     distance = apart(at, found.parameters)
     if problem.restarts or not distance < _AGREE:
-        return NotApplicable("D23/4", "The way passes so near to a saddle that rounding decides where it leads.")
+        return NotApplicable("D23/4", Message("why.saddle"))
     rounding = float(np.mean(density_of(model, rows)[1]))
     if rounding > _HIDDEN:
-        return NotApplicable("D23/4", "Rounding hides whether a step lowers the likelihood: centre the columns.")
+        return NotApplicable("D23/4", Message("why.rounding-hides"))
     fall = max(0.0, float(-np.min(np.diff(found.history))))
     params = {"steps": int(steps), "distance": outward(100 * distance + 1e-9), "reg_covar": float(model.reg_covar_)}
     witness = {"weights": start.weights, "means": start.means, "factors": np.array(start.each(start.factors))}

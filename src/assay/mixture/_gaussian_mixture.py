@@ -111,10 +111,11 @@ class GaussianMixture(PrototypeMixin, GaussianEstimator):
     True
     """
 
+    further_loops = tuple(
+        {"n_components": 2, "covariance_type": kind} for kind in ("full", "tied", "diag", "spherical")
+    )
     card = Card(
         name="Gaussian mixture",
-        zh="高斯混合模型",
-        mission=tuple(f"LAT-{i:02d}" for i in (2, 3, 7, 8, 9, 10, 11, 12, 13)),
         task="density",
         model="densities sum_k w_k N(x; m_k, S_k)",
         strategy="log-likelihood of the rows",
@@ -295,8 +296,6 @@ class GaussianDensity(GaussianEstimator):
 
     card = Card(
         name="Gaussian density",
-        zh="高斯分布密度",
-        mission=("CON-47", "LAT-05", "LAT-06"),
         task="density",
         model="Gaussian densities N(x; m, S)",
         strategy="log-likelihood of the observed entries",

@@ -21,6 +21,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Density, Evidence
+from assay.messages import Message
 from assay.mixture._density import DensityEstimator, log_likelihood
 from assay.params import Number, check, refuse
 from assay.scan import Rows
@@ -67,8 +68,6 @@ class HistogramDensity(DensityEstimator):
     figure = "histogram"
     card = Card(
         name="Histogram",
-        zh="直方图密度估计",
-        mission=("CON-47",),
         task="density",
         model="densities constant on the cells of a grid",
         strategy="log-likelihood of the rows",
@@ -181,11 +180,11 @@ class HistogramDensity(DensityEstimator):
         """Yield the log-likelihood, and that the counts are those of the rows."""
         outside = int(rows.sum(_outside, self.edges_))
         if outside:
-            yield NotApplicable("D23/1", f"{outside} rows lie outside the grid, where the density is 0.")
+            yield NotApplicable("D23/1", Message("why.outside-grid", rows=outside))
         else:
             yield log_likelihood(self, rows)
         if rows.has_weight:
-            yield NotApplicable("D28/2", "Rows with weights are not counted.")
+            yield NotApplicable("D28/2", Message("why.weights.histogram"))
         else:
             yield Claim("D28/2", float(outside), params={"rows": rows.n_rows})
 

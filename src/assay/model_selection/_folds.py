@@ -25,6 +25,7 @@ from assay.ensemble._members import one_hot
 from assay.guarantees.draws import FOLDS, permutation
 from assay.guarantees.evidence import NOBODY, OPEN, Decided, Evidence, Gathered, Votes
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, Statement, Vacuous, claim
+from assay.messages import Message
 from assay.params import Count, check, refuse
 from assay.scan import Rows
 from assay.theory.concentration import clopper_pearson_upper
@@ -164,7 +165,7 @@ class CrossValidated(ClassifierMixin, Learner):
         if not hasattr(self, "fold_"):
             yield NotApplicable("P22/1", FIT_NOT_KEPT)
         elif rows.n_rows != len(self.fold_):
-            yield NotApplicable("P22/1", "These are not the rows of the folds.")
+            yield NotApplicable("P22/1", Message("why.other-folds"))
         else:
             yield partial(self._mean_of_folds, rows)
 
@@ -184,7 +185,7 @@ def mean_of_folds(errors: Sequence[int], fold: np.ndarray, seed: int, delta: str
     limits = [min(1.0, clopper_pearson_upper(e, m, at) + OUTWARD) for e, m in zip(errors, sizes, strict=True)]
     value = float(np.mean(limits)) * (1 + 1e-12)
     if value >= 1:
-        return Vacuous("P22/1", f"Folds of {len(fold) // K} rows are too small for {K} limits.", delta)
+        return Vacuous("P22/1", Message("why.small-folds", rows=len(fold) // K, folds=K), delta)
     params = {"folds": K, "rows": len(fold), "seed": seed}
     return claim("P22/1", value, params, "train", delta, witness={"limits": np.array(limits)})
 

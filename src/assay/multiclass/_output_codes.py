@@ -63,8 +63,6 @@ class OutputCodeClassifier(Reduced):
     constraints: ClassVar = {"decoding": Choice(*_DECODING), "code_size": Positive()}
     card = reduction_card(
         "Output codes",
-        "纠错输出码",
-        ("ENS-69", "MUL-04", "MUL-05", "MUL-06"),
         "a member for each bit of a code, on threads",
     )
 

@@ -47,6 +47,7 @@ from assay.ensemble._routing import routed_to
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LogisticRegression
+from assay.messages import Message
 from assay.multiclass._codes import corrected_bits, pairs_code
 from assay.params import check, refuse
 from assay.scan import Rows, thread_map
@@ -286,9 +287,7 @@ class Reduced(ClassifierMixin, OfLearners):
         if rows is None:
             return
         if self._corrected() < 0:
-            yield NotApplicable(
-                "P43/1", "Scores are decoded, not bits, or the code tells classes apart by scores alone."
-            )
+            yield NotApplicable("P43/1", Message("why.scores-decoded"))
         else:
             yield partial(self._bit_errors, rows)
 
@@ -303,7 +302,7 @@ class Reduced(ClassifierMixin, OfLearners):
         wrong, m, L, c = int(rows.sum(_wrong_bits, votes, self.code_)[0]), rows.n_rows, len(votes), self._corrected()
         bound = L / (c + 1) * kl_upper(wrong / (m * L), -np.log(float(delta)) / m) * (1 + 1e-9) + OUTWARD
         if bound >= 1:
-            return Vacuous("P43/1", f"With {wrong} wrong bits in {m} rows the bound is 1.", delta)
+            return Vacuous("P43/1", Message("why.bits-vacuous", bits=wrong, rows=m), delta)
         params = {"rows": m, "bits": L, "corrected": c, "wrong": wrong}
         return claim("P43/1", bound, params, "holdout", delta)
 
@@ -339,17 +338,16 @@ def decode(said: np.ndarray, M: np.ndarray, decoding: int) -> np.ndarray:
     return won + confidence / (3 * (np.abs(confidence) + 1))
 
 
-def reduction_card(name: str, zh: str, mission: tuple[str, ...], algorithm: str) -> Card:
+def reduction_card(name: str, algorithm: str) -> Card:
     return Card(
         name=name,
-        zh=zh,
-        mission=mission,
         task="classify",
         model=Unbounded("classifiers of many classes by classifiers of two"),
         strategy="that of the members",
         algorithm=algorithm,
         guarantee=("code.bits",),
         most_rows=20_000,
+        role="reduction",
     )
 
 
@@ -378,7 +376,7 @@ class OneVsOneClassifier(Reduced):
     (3, True)
     """
 
-    card = reduction_card("One against one", "一对一", ("MUL-01", "MUL-02"), "a member for every pair, on threads")
+    card = reduction_card("One against one", "a member for every pair, on threads")
 
     estimator: Any = None
     _: KW_ONLY
@@ -425,7 +423,7 @@ class OneVsRestClassifier(Reduced):
     (3, True)
     """
 
-    card = reduction_card("One against the rest", "一对其余", ("MUL-01", "MUL-03"), "a member for each, on threads")
+    card = reduction_card("One against the rest", "a member for each, on threads")
 
     estimator: Any = None
     _: KW_ONLY

@@ -123,8 +123,6 @@ class AODE(CellsNB):
     family = "semi_naive.pairs"
     card = Card(
         name="Averaged one-dependence estimators",
-        zh="平均独依赖估计",
-        mission=("BAY-21",),
         task="classify",
         model=TablesOfPairs(),
         strategy="log-likelihood of the rows, one parent for all columns, averaged over parents",
@@ -195,8 +193,6 @@ class A2DE(AODE):
     family = "semi_naive.triples"
     card = Card(
         name="Averaged two-dependence estimators",
-        zh="平均二依赖估计",
-        mission=("BAY-21",),
         task="classify",
         model=TablesOfPairs(),
         strategy="log-likelihood of the rows, two parents for all columns, averaged over pairs of parents",

@@ -73,8 +73,6 @@ class CategoricalNB(ColumnsNB):
 
     card = Card(
         name="Categorical naive Bayes",
-        zh="离散朴素贝叶斯",
-        mission=("BAY-09", "BAY-10", "BAY-14", "BAY-15", "BAY-16", "BAY-17"),
         task="classify",
         model=LevelTables(),
         strategy="log-likelihood of the rows, columns independent within a class",

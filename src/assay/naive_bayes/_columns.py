@@ -19,6 +19,7 @@ import numpy as np
 from assay.base import fit_log, require_finite
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.messages import Message
 from assay.naive_bayes._base import BayesClassifier, log_of
 from assay.naive_bayes._tables import Columns, ColumnScorer, log_table
 from assay.params import refuse
@@ -248,7 +249,7 @@ class ColumnsNB(BayesClassifier):
 
     def _gaussian_claim(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         if np.any(self.var_ <= _LEAST_VARIANCE) or np.any(self.column_count_ <= self._ddof):
-            reason = "A class has too few values in a column, or equal ones, for a variance of its own."
+            reason = Message("why.class-variance")
             yield NotApplicable("D19/4", reason)
             return
         yield Claim("D19/4", 1e-6, params={"rows": rows.n_rows, "ddof": self._ddof})

@@ -203,17 +203,16 @@ class ParentsNB(CellsNB):
         return ParentScorer(cells, self.parents_, starts, logs, plain, self._log_prior)
 
 
-def _card(name: str, zh: str, mission: str, algorithm: str) -> Card:
+def _card(name: str, algorithm: str, first: int = 0) -> Card:
     return Card(
         name=name,
-        zh=zh,
-        mission=(mission,),
         task="classify",
         model=TablesOfPairs(),
         strategy="log-likelihood of the rows, columns depend on one other within a class",
         algorithm=algorithm,
         guarantee=("counts.mle",),
         input=("numbers", "nominal", "missing"),
+        first=first,
     )
 
 
@@ -250,7 +249,7 @@ class OneDependence(ParentsNB):
     (1.0, 0.5)
     """
 
-    card = _card("One-dependence Bayes", "独依赖估计", "BAY-18", "counting, in one pass")
+    card = _card("One-dependence Bayes", "counting, in one pass")
 
     parents: Any = None
 
@@ -315,7 +314,7 @@ class SPODE(ParentsNB):
     1.0
     """
 
-    card = _card("Super-parent Bayes", "超父独依赖估计", "BAY-19", "counting; super-parent by leave-one-out")
+    card = _card("Super-parent Bayes", "counting; super-parent by leave-one-out")
 
     def _parents(self, rows: Rows, cells: Cells, sizes: np.ndarray) -> np.ndarray:
         pairs = pairs_of(self, rows, cells, len(sizes))
@@ -358,7 +357,7 @@ class TAN(ParentsNB):
     [-1, 0]
     """
 
-    card = _card("Tree-augmented naive Bayes", "树增强朴素贝叶斯", "BAY-20", "maximum spanning tree; counting")
+    card = _card("Tree-augmented naive Bayes", "maximum spanning tree; counting", first=9)
     constraints: ClassVar[dict[str, Any]] = {**CellsNB.constraints, "root": Count(0, why="it is a column")}
 
     root: int = 0

@@ -59,8 +59,6 @@ class GaussianNB(ColumnsNB):
 
     card = Card(
         name="Gaussian naive Bayes",
-        zh="高斯朴素贝叶斯",
-        mission=("BAY-11", "BAY-16", "BAY-17"),
         task="classify",
         model=DiagonalQuadrics(),
         strategy="log-likelihood of the rows, columns independent within a class",

@@ -74,8 +74,6 @@ class MixedNB(ColumnsNB):
 
     card = Card(
         name="Naive Bayes for mixed columns",
-        zh="混合属性朴素贝叶斯",
-        mission=("BAY-10", "BAY-11", "BAY-12", "BAY-14", "BAY-15", "BAY-16", "BAY-17"),
         task="classify",
         model=MixedColumns(),
         strategy="log-likelihood of the values that are there, columns independent within a class",
@@ -83,6 +81,8 @@ class MixedNB(ColumnsNB):
         guarantee=("counts.mle", "gaussian.naive"),
         input=("numbers", "nominal", "missing"),
         search={"alpha": log(0.01, 10)},
+        first=2,
+        light=True,
     )
     constraints: ClassVar = {
         "alpha": Number(low=0.0, why="it is a number of rows"),

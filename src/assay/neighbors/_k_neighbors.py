@@ -29,6 +29,7 @@ from assay.claims.model import StoredModel
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Predictions, Tally, Votes
 from assay.guarantees.ledger import Statement, Vacuous, error_rate
+from assay.messages import Message
 from assay.neighbors._base import KeptRows, Neighbors, VoteWeights, neighbor_weights, without
 from assay.neighbors._search import nearest
 from assay.params import refuse
@@ -132,10 +133,9 @@ class KNeighborsClassifier(LabelColumns, Neighbors):
     (array([[0.1, 0.9]]), array([[3, 2]]))
     """
 
+    further_loops = ({"algorithm": "brute"}, {"algorithm": "kd_tree"})
     card = Card(
         name="k nearest neighbours",
-        zh="k近邻",
-        mission=("CLU-03", "CLU-35", "CLU-36"),
         task="classify",
         model=NearestRows(),
         strategy="none: the vote of the k nearest training rows",
@@ -143,6 +143,7 @@ class KNeighborsClassifier(LabelColumns, Neighbors):
         guarantee=("knn.neighbors", "knn.loo-errors", "knn.loo"),
         most_rows=50_000,
         search={"n_neighbors": log(1, 50, whole=True), "weights": options("uniform", "distance"), "p": options(1, 2)},
+        first=4,
     )
     family = "neighbors.classifier"
 
@@ -237,10 +238,9 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
     array([2.5])
     """
 
+    further_loops = ({"algorithm": "brute"}, {"algorithm": "kd_tree"})
     card = Card(
         name="k nearest neighbours regression",
-        zh="k近邻回归",
-        mission=("CLU-03",),
         task="regress",
         model=NearestRows(),
         strategy="none: the mean of the k nearest training rows",
@@ -248,6 +248,7 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
         guarantee=("knn.neighbors",),
         most_rows=50_000,
         search={"n_neighbors": log(1, 50, whole=True), "weights": options("uniform", "distance"), "p": options(1, 2)},
+        first=3,
     )
     family = "neighbors.regressor"
 
@@ -355,7 +356,7 @@ def _other_neighbors(learner: Any, asked: np.ndarray) -> np.ndarray:
 
 
 # Claims -----------------------------------------------------------------------------------------------------
-_OTHER_ROWS = "These are not the rows of `fit`, in order."
+_OTHER_ROWS = Message("why.other-order")
 
 
 def _same_rows(learner: Any, rows: Rows) -> bool:
@@ -373,7 +374,7 @@ def neighbor_facts(learner: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     """Yield the k nearest other rows of a few rows, evenly spaced among the training rows."""
     k, n = int(learner.n_neighbors), learner.n_samples_fit_
     if n <= k or not _same_rows(learner, rows):
-        yield NotApplicable("D30/1", _OTHER_ROWS if n > k else f"It needs more than {k} training rows.")
+        yield NotApplicable("D30/1", _OTHER_ROWS if n > k else Message("why.more-than-k", k=k))
         return
     asked = np.unique(np.linspace(0, n - 1, min(n, _LISTED)).astype(np.int64))
     witness = {"queries": asked, "neighbors": _other_neighbors(learner, asked)}
@@ -383,9 +384,9 @@ def neighbor_facts(learner: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
 def why_no_majorities(learner: Any, rows: Rows) -> str:
     """Return why no row can be left out and put to the vote, or nothing."""
     if learner.weights not in ("uniform", None):
-        return "It is told of votes with equal weights."
+        return Message("why.equal-votes")
     if learner.n_samples_fit_ < int(learner.n_neighbors) + 2:
-        return f"It needs at least k + 2 = {learner.n_neighbors + 2} training rows."
+        return Message("why.k-plus-two", rows=learner.n_neighbors + 2)
     return "" if _same_rows(learner, rows) else _OTHER_ROWS
 
 
@@ -421,5 +422,5 @@ def _loo(learner: Any, delta: str) -> Claim | NotApplicable:
     errors = lost_rows(learner)
     bound = loo_bound(errors, n, k, float(delta))
     if bound >= 1:
-        return Vacuous("P23/1", f"{n} rows are too few for k = {k} at this confidence: the bound is 1.", delta)
+        return Vacuous("P23/1", Message("why.few-for-k", rows=n, k=k), delta)
     return error_rate("P23/1", bound, {"k": k, "errors": errors, "rows": n}, "train", delta)

@@ -94,8 +94,6 @@ class LearningVectorQuantization(PrototypeMixin, ClassifierMixin, Learner):
 
     card = Card(
         name="Learning vector quantisation",
-        zh="学习向量量化",
-        mission=("CLU-42", "CLU-43", "CLU-44", "CLU-45"),
         task="classify",
         model=FewPrototypes(),
         strategy="none: the nearest prototype is pulled by rows of its label and pushed by others",

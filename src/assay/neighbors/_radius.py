@@ -107,14 +107,13 @@ class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
 
     card = Card(
         name="Neighbours within a radius",
-        zh="半径近邻",
-        mission=("CLU-03",),
         task="classify",
         model=NearestRows(),
         strategy="none: the vote of the training rows within a radius",
         algorithm="all distances, those near the radius in double precision",
         guarantee=(),
-        most_rows=0,  # a radius is chosen with the rows in view
+        most_rows=0,
+        role="named",  # a radius is chosen with the rows in view
     )
     family = "radius.classifier"
     constraints: ClassVar = {"weights": VoteWeights(), "radius": Number(low=0.0)}
@@ -287,14 +286,13 @@ class RadiusNeighborsRegressor(RegressorMixin, RadiusVotes):
 
     card = Card(
         name="Regression by neighbours within a radius",
-        zh="半径近邻回归",
-        mission=("CLU-03",),
         task="regress",
         model=NearestRows(),
         strategy="none: the mean of the training rows within a radius",
         algorithm="all distances, those near the radius in double precision",
         guarantee=(),
-        most_rows=0,  # a radius is chosen with the rows in view
+        most_rows=0,
+        role="named",  # a radius is chosen with the rows in view
     )
     family = "radius.regressor"
     constraints: ClassVar = {"weights": VoteWeights(), "radius": Number(low=0.0)}

@@ -222,8 +222,6 @@ class ART1(Resonance):
     family = "resonance.binary"
     card = Card(
         name="Adaptive resonance, binary",
-        zh="自适应谐振理论网络",
-        mission=("NNW-28", "NNW-29"),
         task="cluster",
         model=Categories(),
         strategy="none: a row joins the first category that it resembles enough, or founds one",
@@ -296,8 +294,6 @@ class FuzzyART(Resonance):
     family = "resonance.fuzzy"
     card = Card(
         name="Adaptive resonance, fuzzy",
-        zh="模糊自适应谐振理论网络",
-        mission=("NNW-28", "NNW-29"),
         task="cluster",
         model=Categories(),
         strategy="none: a row joins the first category that it resembles enough, or founds one",

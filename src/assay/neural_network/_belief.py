@@ -65,8 +65,6 @@ class DeepBeliefNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     figure = "network"
     card = Card(
         name="Deep belief network",
-        zh="深度信念网络",
-        mission=("NNW-37",),
         task="transform",
         model=Machines(),
         strategy="likelihood of the rows, layer by layer",

@@ -271,8 +271,6 @@ class CascadeCorrelationClassifier(BasisClassifier, Cascade):
     family = "basis.cascade-classifier"
     card = Card(
         name="Cascade-correlation classifier",
-        zh="级联相关网络",
-        mission=("NNW-32",),
         task="classify",
         model=Networks(),
         strategy="squared error of +1 and -1; each unit has the largest covariance with the residual",
@@ -299,8 +297,6 @@ class CascadeCorrelationRegressor(BasisRegressor, Cascade):
     family = "basis.cascade-regressor"
     card = Card(
         name="Cascade-correlation regression",
-        zh="级联相关网络回归",
-        mission=("NNW-32",),
         task="regress",
         model=Networks(),
         strategy="squared error; each unit has the largest covariance with the residual",

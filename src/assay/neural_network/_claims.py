@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.messages import Message
 from assay.neural_network._network import OUTPUTS, UNITS, sums_of_last, unpack
 from assay.neural_network._objective import targets
 from assay.scan import Rows
@@ -38,11 +39,7 @@ _LOSSES = {
 class _NotCounted(Unbounded):
     """A class whose capacity is finite, but of which no bound is used: infinity stands for "nothing is claimed"."""
 
-    why_no_bound: ClassVar[str] = (
-        "Networks of one architecture have a finite VC dimension, but its known bounds (of the order of the squared "
-        "number of weights and units for sigmoids, of weights times layers for ReLU) are far above any usual number of "
-        "rows, and their proofs have not been gone through again here. Hold-out rows say how it does on new data."
-    )
+    why_no_bound: ClassVar[str] = Message("why.network-capacity")
 
 
 class Networks:
@@ -133,7 +130,7 @@ class CertifiedNetwork(Learner):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the length of the gradient of the objective at the weights."""
         if not np.isfinite(self.network_weights_).all():
-            yield NotApplicable("D34/1", "Some weights are not finite.")
+            yield NotApplicable("D34/1", Message("why.weights-infinite"))
             return
         yield self._gradient_claim(rows)
 

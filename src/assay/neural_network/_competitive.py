@@ -71,8 +71,6 @@ class CompetitiveLearning(Centroids):
 
     card = Card(
         name="Competitive learning",
-        zh="竞争学习",
-        mission=("NNW-27",),
         task="cluster",
         model=Voronoi(),
         strategy="sum of squared distances to the nearest prototype, one row at a time",

@@ -32,6 +32,7 @@ from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions, Scores
+from assay.messages import Message
 from assay.neural_network._claims import Networks
 from assay.neural_network._objective import Found, lbfgs, targets
 from assay.neural_network._recurrence import (
@@ -279,7 +280,7 @@ class Elman(Learner):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the length of the gradient, where all targets are in the table."""
         if not self.last_only_:
-            yield NotApplicable("D34/8", "Targets of the steps before the last are no part of the rows.")
+            yield NotApplicable("D34/8", Message("why.step-targets"))
             return
         net, output = self.net, self._output()
         sums = rows.sum(_gradient_sums, net, int(self.steps_), self.activation, output, hasattr(self, "classes_"))
@@ -376,8 +377,6 @@ class ElmanClassifier(ClassifierMixin, Elman):
     family = "elman.classifier"
     card = Card(
         name="Elman network classifier",
-        zh="Elman网络",
-        mission=("NNW-33", "NNW-34"),
         task="classify",
         model=Networks(),
         strategy="log loss of steps + L2 on the weights",
@@ -442,8 +441,6 @@ class ElmanRegressor(RegressorMixin, Elman):
     family = "elman.regressor"
     card = Card(
         name="Elman network regression",
-        zh="Elman网络回归",
-        mission=("NNW-33", "NNW-34"),
         task="regress",
         model=Networks(),
         strategy="squared error of steps + L2 on the weights",

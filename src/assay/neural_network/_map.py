@@ -34,6 +34,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Distances, Evidence
+from assay.messages import Message
 from assay.neural_network._competitive import Grid
 from assay.params import Choice, Count, Maybe, NameOr, Number, Positive, check, refuse
 from assay.scan import Rows
@@ -105,8 +106,6 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     figure = "u_matrix"
     card = Card(
         name="Self-organising map",
-        zh="自组织映射网络",
-        mission=("NNW-30", "NNW-31", "DEC-09"),
         task="transform",
         model=Cells(),
         strategy="none in closed form: squared distances to prototypes, smoothed over the grid",
@@ -311,13 +310,13 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how far the batch map would move the prototypes, and how many rows it tears apart."""
         if not 2 < len(self.prototypes_) <= _MOST_CELLS:
-            yield NotApplicable("D34/3", f"The checker judges maps of 3 to {_MOST_CELLS} cells.")
+            yield NotApplicable("D34/3", Message("why.map-size", most=_MOST_CELLS))
             return
         two = np.concatenate(rows.map(_checked_two, self.prototypes_))
         if self.algorithm == "batch":
             yield self._fixed_point(rows, int((two[:, 2] == 0).sum()))
         else:
-            yield NotApplicable("D34/3", "Steps row by row do not come to rest; only the batch map does.")
+            yield NotApplicable("D34/3", Message("why.online-map"))
         torn = ~self._own_grid.adjacent(two[:, 0], two[:, 1]) | (two[:, 3] == 0)
         yield Claim("D34/4", float(torn.mean()), params={"rows": rows.n_rows})
 

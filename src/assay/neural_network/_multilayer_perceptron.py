@@ -42,6 +42,9 @@ _UNIT, _LEAST = 2.0**-53, 1e-140
 LAMBDAS = (0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
+_SOLVER_LOOPS = tuple({"solver": name, "max_iter": 2} for name in ("lbfgs", "sgd", "standard_bp", "accumulated_bp"))
+
+
 @dataclass(eq=False, repr=False)
 class MLPClassifier(ClassifierMixin, Network):
     __doc__ = f"""Classifier by a multi-layer feed-forward network.
@@ -67,10 +70,9 @@ class MLPClassifier(ClassifierMixin, Network):
     """
 
     family = "network.classifier"
+    further_loops = _SOLVER_LOOPS
     card = Card(
         name="Neural network classifier",
-        zh="多层前馈神经网络",
-        mission=("NNW-07", "NNW-11", "NNW-12", "NNW-14", "NNW-18", "NNW-38", "NNW-39"),
         task="classify",
         model=Networks(),
         strategy="log loss or squared error + L2 on the weights",
@@ -78,6 +80,7 @@ class MLPClassifier(ClassifierMixin, Network):
         guarantee=("network.gradient",),
         most_rows=50_000,
         search={"alpha": log(1e-5, 1), "learning_rate_init": log(3e-4, 0.03)},
+        first=8,
     )
 
     constraints: ClassVar = {"loss": Choice("log_loss", "squared_error")}
@@ -226,10 +229,9 @@ class MLPRegressor(RegressorMixin, Network):
     """
 
     family = "network.regressor"
+    further_loops = _SOLVER_LOOPS
     card = Card(
         name="Neural network regression",
-        zh="神经网络回归",
-        mission=("NNW-07", "NNW-14", "NNW-15", "NNW-38"),
         task="regress",
         model=Networks(),
         strategy="squared error or Poisson deviance + L2 on the weights",
@@ -237,6 +239,7 @@ class MLPRegressor(RegressorMixin, Network):
         guarantee=("network.gradient",),
         most_rows=50_000,
         search={"alpha": log(1e-5, 1), "learning_rate_init": log(3e-4, 0.03)},
+        first=7,
     )
 
     constraints: ClassVar = {"loss": Choice("squared_error", "poisson")}

@@ -34,6 +34,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog, part_of_a_fit
 from assay.guarantees.evidence import Evidence, Predictions, Scores
+from assay.messages import Message
 from assay.neural_network._claims import Networks
 from assay.params import Count, Flag, NameOr, Number, check, refuse
 from assay.scan import Rows
@@ -120,7 +121,7 @@ class Basis(Learner):
         """Yield how far the output weights are from the best of the same features."""
         q = self.coef_.shape[1]
         if q > _MOST_FEATURES:
-            yield NotApplicable("D34/2", f"The checker factorises at most {_MOST_FEATURES} features; there are {q}.")
+            yield NotApplicable("D34/2", Message("why.features-size", most=_MOST_FEATURES, features=q))
             return
         n = rows.n_rows
         slope, rounding_error, square, off, cost = rows.sum(_normal_sums, self, len(getattr(self, "classes_", ())))
@@ -346,8 +347,6 @@ class RBFRegressor(BasisRegressor, Radial):
     family = "basis.radial-regressor"
     card = Card(
         name="Radial basis function regression",
-        zh="径向基函数网络回归",
-        mission=("NNW-24", "NNW-25", "NNW-26"),
         task="regress",
         model=Networks(),
         strategy="squared error + L2 on the output weights",
@@ -395,8 +394,6 @@ class RBFClassifier(BasisClassifier, Radial):
     family = "basis.radial-classifier"
     card = Card(
         name="Radial basis function classifier",
-        zh="径向基函数网络",
-        mission=("NNW-24", "NNW-25"),
         task="classify",
         model=Networks(),
         strategy="squared error of +1 and -1 + L2 on the output weights",

@@ -39,6 +39,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
+from assay.messages import Message
 from assay.neural_network._boltzmann import MOST_UNITS, states
 from assay.params import Count, Flag, Maybe, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
@@ -152,8 +153,6 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     figure = "network"
     card = Card(
         name="Restricted Boltzmann machine",
-        zh="受限玻尔兹曼机",
-        mission=("NNW-37",),
         task="transform",
         model=Machines(),
         strategy="likelihood of the rows",
@@ -378,9 +377,9 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield likelihood and length of its gradient, where they can be computed."""
         machine = self.machine
-        why = f"One layer must have at most {MOST_UNITS} units, whose states are all listed."
+        why = Message("why.layer-size", most=MOST_UNITS)
         if machine.is_small and not all(rows.map(_is_binary)):
-            why = "The likelihood is that of rows of 0 and 1, and these have other numbers."
+            why = Message("why.binary-rows")
         elif machine.is_small:
             yield from _exact_claims(machine, rows)
             return

@@ -7,32 +7,34 @@ import numpy as np
 
 from assay.plot.figures import BLUE, GREY, INK, _canvas, _short
 from assay.plot.frames import Frame
+from assay.plot.layers import layered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_NODES = 80
 _MOST_ROWS, _MOST_COLUMNS = 9, 5  # of a table that is written out
+_LINE = 0.115  # height of a line of a table, in inches
 
 
 def network_frame(model: Any, tables: bool = True) -> Frame:
-    """Return `x`, `depth`, `name` and `table` (lines of text, empty without `tables`) of each node, and `edges`.
+    """Return `x`, `width` (inches), `depth`, `name` and `table` (lines of text, empty without `tables`) of each node;
+    `edges`, and the `routes` of these, their x in each layer from parent to child.
 
-    A node stands below all its parents, and near the middle of them.
+    A node stands below all its parents; no edge passes behind another node.
     """
     net = getattr(model, "network_", model)
-    depth = np.zeros(len(net.names), dtype=int)
-    for node in net.order:
-        depth[node] = max((depth[one] + 1 for one in net.parents[node]), default=0)
-    x = np.zeros(len(net.names))
-    for level in range(depth.max() + 1):
-        here = np.flatnonzero(depth == level).tolist()
-        wished = {node: np.mean([x[one] for one in net.parents[node]]) if net.parents[node] else node for node in here}
-        for place, node in enumerate(sorted(here, key=lambda node: (wished[node], node))):
-            x[node] = place - (len(here) - 1) / 2
-    edges = [(one, node) for node, above in enumerate(net.parents) for one in above]
     written = [_table(net, node) if tables else [] for node in range(len(net.names))]
-    return {"x": x, "depth": depth, "name": list(net.names), "table": written, "edges": edges}
+    widths = [
+        max(0.3 + 0.085 * len(_short(name, 18)), 0.1 + 0.052 * max(map(len, lines), default=0))
+        for name, lines in zip(net.names, written)
+    ]
+    layout = layered(net.parents, net.order, widths)
+    edges = [(one, node) for node, above in enumerate(net.parents) for one in above]
+    return {
+        "x": layout.x, "depth": layout.layer, "name": list(net.names), "table": written, "edges": edges,
+        "routes": layout.routes, "width": np.array(widths),
+    }  # fmt: skip
 
 
 def _table(net: Any, node: int) -> list[str]:
@@ -65,31 +67,49 @@ def dependency_graph(model: Any, tables: bool = True) -> "Figure":
     many, levels = len(frame["name"]), int(frame["depth"].max()) + 1
     if many > _MOST_NODES:
         raise ValueError(f"network: {many} nodes are too many to read; at most {_MOST_NODES}.")
-    widest = int(np.bincount(frame["depth"]).max())
-    longest = max([len(line) for table in frame["table"] for line in table], default=10)
-    tallest = [
-        max([len(table) for table, at in zip(frame["table"], frame["depth"]) if at == level]) for level in range(levels)
-    ]
-    step = np.concatenate([[0.0], np.cumsum([0.75 + 0.13 * lines for lines in tallest])])
-    width = max(1.3, 0.35 + 0.075 * longest)
-    figure, (axes,) = _canvas(1, height=0.4 + step[-1], width=max(4.8, width * widest + 0.5))
-    x, y = frame["x"] * width, -step[frame["depth"]]
-    for parent, child in frame["edges"]:
-        axes.annotate(
-            "", (x[child], y[child] + 0.16), (x[parent], y[parent] - 0.16), zorder=1,
-            arrowprops={"arrowstyle": "-|>", "color": GREY, "linewidth": 1},
-        )  # fmt: skip
+    tall = np.array([_LINE * len(table) for table in frame["table"]])
+    room = [0.35 + max(tall[frame["depth"] == level]) for level in range(levels)]
+    top = -np.concatenate([[0.0], np.cumsum([one + 0.55 for one in room])])
+    x, y = frame["x"], top[frame["depth"]] - 0.16
+    passed = [one for route in frame["routes"] for one in route]
+    left = min([*(x - frame["width"] / 2), *passed]) - 0.2
+    right = max([*(x + frame["width"] / 2), *passed]) + 0.2
+    figure, (axes,) = _canvas(1, height=0.6 - top[-1], width=max(4.8, right - left + 0.4))
+    for (parent, child), route in zip(frame["edges"], frame["routes"]):
+        levels_passed = range(frame["depth"][parent], frame["depth"][child] + 1)
+        ends = [(top[k], top[k] - room[k]) for k in levels_passed]
+        ends[0] = (0.0, top[frame["depth"][parent]] - 0.34 - tall[parent])
+        _draw_edge(axes, route, ends)
     for node, name in enumerate(frame["name"]):
         box = {"boxstyle": "round", "facecolor": BLUE, "edgecolor": BLUE}
         axes.text(x[node], y[node], _short(name, 18), ha="center", va="center", color="white", bbox=box, zorder=3)
         text = "\n".join(frame["table"][node])
-        back = {"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.85}
         axes.text(
-            x[node], y[node] - 0.24, text, ha="center", va="top", fontsize=6, family="monospace", color=INK, bbox=back,
-            zorder=2,
-        )  # fmt: skip
-    axes.set(xlim=(x.min() - width, x.max() + width), ylim=(-step[-1], 0.4), xticks=[], yticks=[])
+            x[node], y[node] - 0.2, text, ha="center", va="top", fontsize=6, family="monospace", color=INK, zorder=2
+        )
+    middle, wide = (left + right) / 2, max(right - left, 4.4)
+    axes.set(xlim=(middle - wide / 2, middle + wide / 2), ylim=(top[-1] + 0.3, 0.15), xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.grid(visible=False)
     return figure
+
+
+def _draw_edge(axes: Any, route: list[float], ends: list[tuple[float, float]]) -> None:
+    """Draw an edge straight down through each layer that it passes, between their tops and bottoms, and in curves from
+    one to the next."""
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    points, codes = [(route[0], ends[0][1])], [Path.MOVETO]
+    for k in range(1, len(route)):
+        last, goal = points[-1], (route[k], ends[k][0] + (0.02 if k == len(route) - 1 else 0.0))
+        middle = (last[1] + goal[1]) / 2
+        points += [(last[0], middle), (goal[0], middle), goal]
+        codes += [Path.CURVE4] * 3
+        if k < len(route) - 1:
+            points.append((route[k], ends[k][1]))
+            codes.append(Path.LINETO)
+    axes.add_patch(
+        FancyArrowPatch(path=Path(points, codes), arrowstyle="-|>", mutation_scale=9, color=GREY, linewidth=1, zorder=1)
+    )

@@ -11,6 +11,7 @@ import numpy as np
 
 from assay.data import Table
 from assay.explain import explain
+from assay.guarantees.ledger import before_looks
 from assay.learning import Study, TableModel
 from assay.plot import frames
 from assay.report.structure import structure
@@ -39,7 +40,8 @@ def all_of(found: Study) -> dict[str, Any]:
         frame = frames.residuals(model.learner, X, y)
         shown["residuals"] = {key: frame[key][:500].tolist() for key in ("predicted", "residual")}
     total = float(found.certificate.delta_total)
-    shown["coverage"] = _coverage(model, X, total / 4)  # what a model remembers pays for the finalists by itself
+    # what a model remembers pays for finalists and looks by itself
+    shown["coverage"] = _coverage(model, X, before_looks(found.certificate) / 4)
     shown["limits"] = None if spent["grouped"] else {"sure": 1 - total, "both": max(0.0, 1 - 2 * total)}
     return shown
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from assay.claims.claim import Certificate, Claim
-from assay.claims.definitions import definition
+from assay.claims.directory import definition
 from assay.claims.words import DECLARED, UNDETECTABLE, has_declared_split, population
 from assay.learning import Study
 from assay.messages import method

@@ -9,6 +9,26 @@ SAID: list[tuple[str, str, str]] = [
         "选中 {name}：在 {rows} 个训练行上试过 {n} 个学习器，它在交叉验证中的{metric}（{value}）最好，或与最好的不相上下。",
     ),
     (
+        "No model is better than always answering {rival}, whose {metric} on the {rows} training rows is {base}: {name} is the best of {n} learners tried, with {value} in cross-validation.",
+        "",
+        "没有模型胜过总是回答“{rival}”（它在 {rows} 个训练行上的{metric}为 {base}）：试过的 {n} 个学习器中 {name} 最好，交叉验证中为 {value}。",
+    ),
+    (
+        "{name} is chosen: of {n} learners tried on the {rows} training rows its {metric} in cross-validation was {value}; {best} had {other}, and could not be fitted to all training rows and certified in time.",
+        "",
+        "选中 {name}：在 {rows} 个训练行上试过 {n} 个学习器，它在交叉验证中的{metric}为 {value}；{best} 为 {other}，但来不及用全部训练行拟合并认证。",
+    ),
+    (
+        "it is proved to rank rows better than chance, which has an area of one half.",
+        "",
+        "已证明它的排序胜过随机（随机的面积为二分之一）。",
+    ),
+    (
+        "it is not proved to rank rows better than chance, which has an area of one half.",
+        "",
+        "没有证明它的排序胜过随机（随机的面积为二分之一）。",
+    ),
+    (
         "Nothing is proved about its error on new data: there are too few {units} held out.",
         "",
         "关于它在新数据上的误差，没有证明任何结论：留出的{units}太少。",
@@ -885,7 +905,7 @@ SAID: list[tuple[str, str, str]] = [
 PHRASES = {
     "error rate": "错误率", "error rate with every class counted alike": "各类同等计算的错误率", "log-loss": "对数损失",
     "area under the ROC curve": "ROC 曲线下面积", "Brier score": "Brier 分数", "mean cost": "平均代价",
-    "mean absolute error": "平均绝对误差", "root mean squared error": "均方根误差",
+    "mean absolute error": "平均绝对误差", "root mean squared error": "均方根误差", "R^2": "R²",
     "rows": "行", "groups": "分组", "vote": "投票", "mean": "平均", "(?P<n>\\d+) times?": "{n} 次", "once": "一次", "the median, {value}": "中位数 {value}",
     "logistic loss": "逻辑斯谛损失", "multinomial logistic loss": "多项逻辑斯谛损失", "hinge loss": "合页损失",
     "squared-hinge loss": "平方合页损失", "squared loss": "平方损失", "epsilon-insensitive loss": "ε 不敏感损失",

@@ -27,6 +27,7 @@ from assay.data.blocks import Block
 from assay.fitlog import part_of_a_fit
 from assay.linear_model import LogisticRegression
 from assay.linear_model._base import LinearClassifier
+from assay.messages import Message
 from assay.mixture import GaussianMixtureClassifier
 from assay.mixture._components import Components, GaussianProblem, weighted_sums
 from assay.optim.em import Expected, em
@@ -117,8 +118,6 @@ class MultinomialEM(ClassifierMixin, SemiSupervised, LinearClassifier):
 
     card = Card(
         name="Multinomial naive Bayes with unlabelled rows",
-        zh="半监督多项式朴素贝叶斯（EM）",
-        mission=("CON-40",),
         task="classify",
         model=Linear(),
         strategy="log-likelihood of labelled rows + weight times that of the others",
@@ -259,8 +258,6 @@ class GaussianEM(SemiSupervised, GaussianMixtureClassifier):
 
     card = Card(
         name="Gaussian classes with unlabelled rows",
-        zh="半监督高斯混合（EM）",
-        mission=("CON-40",),
         task="classify",
         model=GaussianMixtureClassifier.card.model,
         strategy="log-likelihood of labelled rows + weight times that of the others",
@@ -342,4 +339,4 @@ class GaussianEM(SemiSupervised, GaussianMixtureClassifier):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield nothing: the fixed point is that of labelled and unlabelled rows together."""
-        yield NotApplicable("D23/2", "EM rests on rows without labels, which a certificate is not about.")
+        yield NotApplicable("D23/2", Message("why.em-unlabelled"))

@@ -32,6 +32,7 @@ from assay.fitlog import FitLog, part_of_a_fit
 from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.linear_model import LogisticRegression
 from assay.linear_model._base import LinearClassifier
+from assay.messages import Message
 from assay.optim.gap import GAP, PenalisedProblem, gap_claims
 from assay.params import Count, Flag, Number, Positive, check
 from assay.scan import Rows
@@ -95,8 +96,6 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
 
     card = Card(
         name="Entropy-regularised logistic regression",
-        zh="半监督对数几率回归（熵正则）",
-        mission=("CON-40",),
         task="classify",
         model=Linear(),
         strategy="log loss of labelled rows + alpha entropy of the others + beta L2",
@@ -215,9 +214,9 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
         if not hasattr(self, "terms_"):
             yield NotApplicable(GAP, FIT_NOT_KEPT)
         elif self.alpha > 0 and self.n_unlabelled_:
-            yield NotApplicable(GAP, "The entropy of rows without labels is not convex, so that there is no dual.")
+            yield NotApplicable(GAP, Message("why.entropy-dual"))
         elif self.beta == 0:
-            yield NotApplicable(GAP, "Without a penalty the dual problem needs an exact equality.")
+            yield NotApplicable(GAP, Message("why.unpenalised-equality"))
         else:
             loss = "log_loss" if len(self.classes_) == 2 else "multinomial"
             stated = PenalisedProblem(loss, 1.0, 1.0 / (2.0 * self.beta), bool(self.fit_intercept))

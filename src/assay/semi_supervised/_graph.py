@@ -30,6 +30,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Tally, Votes
+from assay.messages import Message
 from assay.neighbors import NearestNeighbors
 from assay.params import Count, Function, NameOr, Number, check, refuse
 from assay.scan import Rows
@@ -300,13 +301,13 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how far the distributions are from the fixed point."""
         if rows.n_rows != int(np.sum(self.labels_ >= 0)):
-            yield NotApplicable("D60/1", "These are not the labelled rows of the fit.")
+            yield NotApplicable("D60/1", Message("why.other-labelled"))
             return
         W = self._graph()
         degree, F, Y = np.asarray(W.sum(axis=1)).ravel(), self.spread_, self._one_hot()
         far = degree < 1e-280
         if np.any(far & (degree > 0)) or (self.kernel == "rbf" and self._at_the_edge(self.fit_X_[far]).any()):
-            yield NotApplicable("D60/1", "A row is so far from all others that its weights have lost their digits.")
+            yield NotApplicable("D60/1", Message("why.far-row"))
             return
         alone, total = degree == 0, np.where(degree > 0, degree, 1.0)[:, None]
         if self._alpha:
@@ -406,8 +407,6 @@ class LabelPropagation(GraphLearner):
 
     card = Card(
         name="Label propagation",
-        zh="标记传播",
-        mission=("CON-40",),
         task="classify",
         model=Graphs(),
         strategy="sum over edges of |F_i - F_j|^2, labels held",
@@ -450,8 +449,6 @@ class LabelSpreading(GraphLearner):
 
     card = Card(
         name="Label spreading",
-        zh="标记扩散",
-        mission=("CON-40",),
         task="classify",
         model=Graphs(),
         strategy="alpha sum over edges of |F_i/sqrt(d_i) - F_j/sqrt(d_j)|^2 + (1 - alpha) sum of |F_i - Y_i|^2",

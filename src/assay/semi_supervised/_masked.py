@@ -112,8 +112,6 @@ class MaskedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner)
     self_supervised: ClassVar[bool] = True
     card = Card(
         name="Masked features",
-        zh="掩码特征（自监督）",
-        mission=("CON-42",),
         task="transform",
         model=Networks(),
         strategy="squared error of hidden entries + L2",

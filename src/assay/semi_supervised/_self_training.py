@@ -172,8 +172,6 @@ class SelfTrainingClassifier(Wrapper):
     family = "semi.wrapped"
     card = Card(
         name="Self-training",
-        zh="自训练",
-        mission=("CON-41",),
         task="classify",
         model=WhatItWraps(),
         strategy="that of the estimator, on labels that it gave with certainty",

@@ -30,6 +30,7 @@ from assay.fitlog import part_of_a_fit
 from assay.guarantees.evidence import Decided, Gathered, labels
 from assay.guarantees.fingerprint import keys, repeats
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, error_rate
+from assay.messages import Message
 from assay.params import Number, check, refuse
 from assay.scan import Rows
 from assay.semi_supervised._self_training import WhatItWraps, Wrapper
@@ -90,8 +91,6 @@ class VouchedClassifier(Wrapper):
     family = "semi.vouched"
     card = Card(
         name="Classifier vouched for by a certified one",
-        zh="由已认证分类器担保的分类器",
-        mission=("CON-40",),
         task="classify",
         model=WhatItWraps(),
         strategy="that of the student, on labels and on the teacher's predictions",
@@ -180,11 +179,11 @@ class VouchedClassifier(Wrapper):
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the bound through the teacher, if rows were kept for it."""
         if not len(self.unlabelled_):
-            yield NotApplicable(VOUCHED, "No rows without labels were kept on which student and teacher could differ.")
+            yield NotApplicable(VOUCHED, Message("why.no-unlabelled-kept"))
         elif not self.split_[2]:
-            yield NotApplicable(VOUCHED, "No labelled row was kept from the teacher: there are too few.")
+            yield NotApplicable(VOUCHED, Message("why.no-labelled-kept"))
         elif rows.n_rows != self.split_[1]:
-            yield NotApplicable(VOUCHED, "These are not the labelled rows of the fit.")
+            yield NotApplicable(VOUCHED, Message("why.other-labelled"))
         else:
             yield partial(self._bound, rows)
 
@@ -198,12 +197,12 @@ class VouchedClassifier(Wrapper):
             check_drawn(labelled[kept], np.delete(labelled, kept), "the rows kept from the teacher")
             check_drawn(unlabelled, labelled, "the rows without labels")
         except Rejected as picked:
-            return NotApplicable(VOUCHED, f"No bound: {picked}.")
+            return NotApplicable(VOUCHED, Message("why.copies", reason=str(picked)))
         apart = self._apart()
         half, m, u = float(delta) / 2, len(kept), len(self.unlabelled_)
         limits = [min(1.0, clopper_pearson_upper(k, of, half) + OUTWARD) for k, of in ((errors, m), (apart, u))]
         if sum(limits) >= 1:
-            return Vacuous(VOUCHED, f"{m} rows that certify the teacher and {u} without labels are too few.", delta)
+            return Vacuous(VOUCHED, Message("why.few-vouched", labelled=m, unlabelled=u), delta)
         params = {
             "rows": rows.n_rows,
             "kept": m,

@@ -23,6 +23,7 @@ from assay.guarantees.margins import Scores, statements
 from assay.kernels import Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from assay.kernels._tiles import double_expansion
 from assay.losses import log_loss
+from assay.messages import Message
 from assay.optim.duality import enclosure, outward
 from assay.scan import Rows
 from assay.svm._base import support_rows
@@ -106,11 +107,11 @@ def why_no_gap(machine: Any) -> str | None:
     """Return why no gap can be claimed, or None."""
     kernel = machine._kernel()
     if isinstance(kernel, Precomputed):
-        return "The Gram matrix was given: nothing proves that it is positive semidefinite."
+        return Message("why.gram-definite")
     if machine.chosen_kernel_ == "given":
-        return "The kernel is a function or object which the checker does not have."
+        return Message("why.kernel-function")
     if not kernel.psd:
-        return f"{kernel!r} is not positive semidefinite in general: the problem is not convex."
+        return Message("why.kernel-indefinite", kernel=kernel)
     return None
 
 
@@ -266,17 +267,17 @@ def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable
         return
     C = getattr(machine, "C", None)
     if C is None:
-        yield NotApplicable(GAP, "The problem with nu has no C of its own; SVC at C = 1/rho is the same machine.")
+        yield NotApplicable(GAP, Message("why.nu-problem"))
         return
     if np.isinf(C):
-        yield NotApplicable(GAP, "A hard margin has no losses to weigh; its optimality is the margin from both sides.")
+        yield NotApplicable(GAP, Message("why.hard-margin"))
         if len(machine.classes_) == 2:
             yield from _margin_claims(machine, rows)
         return
     for p, pair, params in _pairs(machine):
         yield from gap_claims(machine, rows, hinge_problem(machine, p, pair))
         yield Claim("D15/2", _kkt_residual(machine, rows, p, pair), params=params)
-    free = "A free intercept is not held by the penalty: the gap does not bound what a row left out changes."
+    free = Message("why.free-intercept-gap")
     yield NotApplicable("D16/2", free)
 
 
@@ -335,7 +336,7 @@ def one_class_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]
     elif wanted - total <= free:
         alpha = beta + (room - beta) * ((wanted - total) / free)
     else:
-        yield NotApplicable("D12/1", "The dual vector misses its sum by more than the box allows.")
+        yield NotApplicable("D12/1", Message("why.dual-sum"))
         return
     dual = np.zeros(len(weight))
     dual[machine.support_] = alpha
@@ -381,7 +382,7 @@ def regressor_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]
         yield NotApplicable(GAP, reason)
         return
     if np.isinf(machine.C):
-        yield NotApplicable(GAP, "C=inf has no losses to weigh: every target is to lie in the tube.")
+        yield NotApplicable(GAP, Message("why.infinite-c"))
         return
     problem = MachineProblem("epsilon-insensitive", float(machine.C), epsilon=float(machine.epsilon_), sides=None)
     yield from gap_claims(machine, rows, problem)
@@ -392,7 +393,7 @@ def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotAppli
     several = len(machine.classes_) > 2
     reason = why_not_fixed(machine) or _why_no_space(machine)
     if several and machine.family == "kernel.classifier":
-        reason = "More than two classes decide by votes of pairs, which are not scores of one space."
+        reason = Message("why.pair-votes")
     if reason is not None:
         yield from (NotApplicable(template, reason) for template in ("P13/1" if several else "P12/1", "P18/1"))
         return
@@ -429,11 +430,11 @@ def compression_statements(machine: Any, rows: Rows) -> Iterator[Statement | Not
     """Yield P16/2: the machine rebuilt from its support vectors."""
     reason = why_no_gap(machine)
     if len(machine.classes_) > 2:
-        reason = "More than two classes: every pair has support vectors and an offset of its own to pay for."
+        reason = Message("why.pair-support")
     elif getattr(machine, "C", None) is None or np.isinf(machine.C):
-        reason = "The machine is rebuilt through the duality gap, which needs a finite C."
+        reason = Message("why.finite-c")
     elif rows.has_weight:
-        reason = "Row weights: the bound is about equally likely rows."
+        reason = Message("why.weights.likely")
     if reason is not None:
         yield NotApplicable("P16/2", reason)
     else:
@@ -473,10 +474,10 @@ def told_numbers(machine: Any) -> int:
 def update_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
     """Yield P16/3 of an expansion whose coefficients are numbers of updates."""
     if machine.chosen_kernel_ in ("given", "precomputed"):
-        yield NotApplicable("P16/3", "The kernel is a matrix, function or object which the checker does not have.")
+        yield NotApplicable("P16/3", Message("why.kernel-unknown"))
         return
     if np.any(machine.pair_coef_ != np.rint(machine.pair_coef_)):
-        yield NotApplicable("P16/3", "The coefficients are not the numbers of updates that fit left.")
+        yield NotApplicable("P16/3", Message("why.not-update-counts"))
         return
     is_kept = np.zeros(rows.n_rows, dtype=bool)
     is_kept[machine.support_] = True
@@ -496,17 +497,17 @@ def _why_no_space(machine: Any) -> str | None:
     """Return why the kernel gives no space that the checker knows, or None."""
     kernel = machine._kernel()
     if isinstance(kernel, Precomputed) or machine.chosen_kernel_ == "given":
-        return "The kernel is a matrix, function or object which the checker does not have."
-    return None if kernel.psd else f"{kernel!r} is not positive semidefinite in general: there is no space."
+        return Message("why.kernel-unknown")
+    return None if kernel.psd else Message("why.kernel-no-space", kernel=kernel)
 
 
 def why_not_fixed(machine: Any) -> str | None:
     """Return which parameter of the kernel was computed from the training rows, or None."""
     if isinstance(machine.kernel, str) and machine.kernel == "auto":
-        return "kernel='auto' looks at the training rows, so the space was not fixed in advance; name a kernel."
+        return Message("why.kernel-auto")
     scaled = isinstance(machine.gamma, str) and machine.gamma == "scale"
     if scaled and machine.chosen_kernel_ not in ("linear", "precomputed", "given"):
-        return "gamma='scale' is computed from the training rows, so the space was not fixed in advance; give a number."
+        return Message("why.gamma-scale")
     return None
 
 

@@ -45,6 +45,7 @@ from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model._base import LinearClassifier, LinearModel, LinearRegressor, packed
+from assay.messages import Message
 from assay.optim.gap import GAP, PenalisedProblem, gap_claims
 from assay.params import Choice, Constraint, Count, Flag, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
@@ -56,7 +57,6 @@ from assay.theory.spaces import Linear, LinearFunctions
 
 _NARROW = 200  # columns up to which methods with a Hessian are the faster ones
 _DENSE = 2000  # the same where every entry is stored and there are as many rows: sweeps then hardly converge
-_OTHER_ROWS = "The dual variables belong to the rows of the fit, which are as many as dual_coef_ has columns; got {}."
 _LOOKS = 8  # sweeps between looks at the gap, at most
 
 
@@ -91,7 +91,7 @@ class LinearMachine(LinearModel):
         alone."""
         dual = getattr(self, "dual_coef_", np.empty((0, 0)))  # a model file does not keep them
         if dual.shape[1] != rows.n_rows:
-            yield NotApplicable(GAP, _OTHER_ROWS.format(rows.n_rows))
+            yield NotApplicable(GAP, Message("why.dual-rows", rows=rows.n_rows))
             return
         coef, intercept = np.atleast_2d(self.coef_)[row], np.ravel(self.intercept_)[row]
         yield from gap_claims(rows, coef, intercept, problem, dual[row])
@@ -262,8 +262,6 @@ class LinearSVC(LinearClassifierObjective, ClassifierMixin, LinearClassifier, Li
     }
     card = Card(
         name="Linear support vector classifier",
-        zh="线性支持向量机",
-        mission=("KER-22", "KER-23", "KER-25", "KER-26", "KER-33"),
         task="classify",
         model=Linear(),
         strategy="hinge or squared hinge loss + L2 or L1, intercept penalised",
@@ -369,19 +367,19 @@ class LinearSVC(LinearClassifierObjective, ClassifierMixin, LinearClassifier, Li
         """Yield the scores, and the penalised problem whose optimum one row moves little."""
         yield from super().evidence(rows)
         if self.multi_class == "crammer_singer":
-            yield Penalised(why_not="It is told for one hyperplane; here the classes were learnt together.")
+            yield Penalised(why_not=Message("why.one-hyperplane"))
         elif self.loss != "hinge" or self.penalty == "l1":
-            why = "It is told for the hinge loss with the L2 penalty: the slope of others has no bound."
+            why = Message("why.hinge-only")
             yield Penalised(why_not=why)
         elif len(self.classes_) > 2 or isinstance(self.class_weight, str):
-            yield Penalised(why_not="It is told for two classes, and class weights that were fixed in advance.")
+            yield Penalised(why_not=Message("why.stable-linear"))
         else:
             yield Penalised(self._column())
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of each hyperplane and, for two classes, the enclosure of the coefficients."""
         if self.multi_class == "crammer_singer":
-            yield NotApplicable(GAP, "The gap is stated for hyperplanes that have a problem of their own each.")
+            yield NotApplicable(GAP, Message("why.own-problems"))
             return
         for row, k in enumerate(self._told_apart()):
             several = len(self.classes_) > 2
@@ -430,8 +428,6 @@ class LinearSVR(LinearRegressorObjective, RegressorMixin, LinearRegressor, Linea
     }
     card = Card(
         name="Linear support vector regression",
-        zh="线性支持向量回归",
-        mission=("KER-80", "KER-81"),
         task="regress",
         model=LinearFunctions(),
         strategy="epsilon-insensitive loss or its square + L2, intercept penalised",

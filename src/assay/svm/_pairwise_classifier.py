@@ -30,6 +30,7 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores, Votes
 from assay.guarantees.ledger import Statement
 from assay.kernels._tiles import MatrixTiles, Tiles
+from assay.messages import Message
 from assay.params import Choice, Constraint, Flag, check, refuse
 from assay.scan import Rows, thread_map
 from assay.scan.memory import thread_count
@@ -359,7 +360,7 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
 
         yield from margin_statements(self, rows)
         yield from compression_statements(self, rows)
-        yield NotApplicable("P17/1", "The penalty does not hold a free intercept, which one row can move far.")
+        yield NotApplicable("P17/1", Message("why.free-intercept"))
 
 
 def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:

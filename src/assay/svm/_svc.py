@@ -108,8 +108,6 @@ class SVC(HingeObjective, SupportVectorClassifier):
     }
     card = Card(
         name="Support vector classifier",
-        zh="支持向量机",
-        mission=tuple(f"KER-{k:02d}" for k in (8, 11, 13, 14, 15, 16, 22, 24, 28, 29, 30, 32, 51, 62, 73, 76)),
         task="classify",
         model=KernelFunctions(),
         strategy="hinge loss + L2",
@@ -126,6 +124,7 @@ class SVC(HingeObjective, SupportVectorClassifier):
         ),
         most_rows=30_000,
         search={"C": log(0.03, 1e3), "gamma": log(1e-4, 3)},
+        first=5,
     )
 
     _: KW_ONLY
@@ -251,8 +250,6 @@ class NuSVC(SupportVectorClassifier):
     constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="Nu support vector classifier",
-        zh="ν-支持向量机",
-        mission=(),
         task="classify",
         model=KernelFunctions(),
         strategy="hinge loss with a free margin + L2",

@@ -185,8 +185,6 @@ class SVR(_Regressor):
     }
     card = Card(
         name="Support vector regression",
-        zh="支持向量回归",
-        mission=tuple(f"KER-{k}" for k in range(80, 89)),
         task="regress",
         model=KernelFunctions(),
         strategy="epsilon-insensitive loss + L2",
@@ -194,6 +192,7 @@ class SVR(_Regressor):
         guarantee=("svr.gap", "solution.enclosure"),
         most_rows=30_000,
         search={"C": log(0.03, 1e3), "gamma": log(1e-4, 3), "epsilon": log(1e-3, 1)},
+        first=4,
     )
 
     _: KW_ONLY
@@ -258,8 +257,6 @@ class NuSVR(_Regressor):
     constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="Nu support vector regression",
-        zh="ν-支持向量回归",
-        mission=(),
         task="regress",
         model=KernelFunctions(),
         strategy="epsilon-insensitive loss with a free tube + L2",
@@ -330,8 +327,6 @@ class OneClassSVM(OneClassObjective, OutlierMixin, _OneFunction):
     constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="One-class support vector machine",
-        zh="单类支持向量机",
-        mission=(),
         task="density",
         model=KernelFunctions(),
         strategy="hinge loss of rho - f + L2 - rho",

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from assay.messages import Message
 from assay.theory import _checks as check
 from assay.theory import _patterns, shatter
 from assay.theory._patterns import Rule
@@ -40,7 +41,7 @@ class Space(ABC):
     @property
     def why_no_bound(self) -> str:
         """Why a class without a finite VC dimension has no bound by its size."""
-        return f"{self}: the class has no finite VC dimension, so no bound of this kind exists."
+        return Message("why.infinite", space=str(self))
 
     def __post_init__(self) -> None:
         for item in fields(self):

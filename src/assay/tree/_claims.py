@@ -10,6 +10,7 @@ import numpy as np
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Decided, Gathered
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement, Vacuous, error_rate
+from assay.messages import Message
 from assay.scan import Rows
 from assay.theory import pac, rademacher
 from assay.theory.spaces import Space, Stumps, Unbounded
@@ -33,9 +34,9 @@ def occam_statement(tree: Any, rows: Rows) -> Iterator[Statement | NotApplicable
     """Yield the bound that the length of the tree's description gives, or why there is none."""
     nodes = tree.nodes_
     if np.any(nodes.table >= 0):
-        yield NotApplicable("P09/1", "The code of trees has no words for splits of nominal columns.")
+        yield NotApplicable("P09/1", Message("why.tree-code"))
     elif rows.has_weight:
-        yield NotApplicable("P09/1", "Row weights: the bound is about unweighted errors of equally likely rows.")
+        yield NotApplicable("P09/1", Message("why.weights.errors"))
     else:
         bits = tree_bits(nodes.column, nodes.threshold, nodes.child, tree.n_features_in_, len(tree.classes_))
         yield partial(_occam, _errors(tree, rows), rows.n_rows, bits)
@@ -44,7 +45,7 @@ def occam_statement(tree: Any, rows: Rows) -> Iterator[Statement | NotApplicable
 def _occam(errors: int, n: int, bits: float, delta: str) -> Claim | NotApplicable:
     bound = pac.occam_bound(errors, n, float(delta), -bits * math.log(2.0)) if errors < n else 1.0
     if bound > _SILENT:
-        why = f"The tree takes {bits:.0f} bits to describe, too many for {n} rows: the bound is {bound:.4g}."
+        why = Message("why.tree-bits", bits=bits, rows=n, bound=bound)
         return Vacuous("P09/1", why, delta)
     return error_rate("P09/1", bound, {"code": "tree/1", "errors": errors, "rows": n}, "train", delta)
 
@@ -57,11 +58,11 @@ def stump_statement(tree: Any, rows: Rows) -> Iterator[Statement | NotApplicable
     if tree.max_depth != 1 and tree.max_leaf_nodes != 2:
         return
     if len(tree.classes_) != 2:
-        yield NotApplicable("P11/1", "Random signs stand for two classes; there are more.")
+        yield NotApplicable("P11/1", Message("why.two-class-signs"))
     elif nominal_levels(tree):
-        yield NotApplicable("P11/1", "Stumps that compare with a threshold do not include splits of nominal columns.")
+        yield NotApplicable("P11/1", Message("why.stump-levels"))
     elif rows.has_weight:
-        yield NotApplicable("P11/1", "Row weights: the bound is about unweighted errors of equally likely rows.")
+        yield NotApplicable("P11/1", Message("why.weights.errors"))
     else:
         yield partial(_complexity, tree, rows)
 
@@ -72,7 +73,7 @@ def _complexity(tree: Any, rows: Rows, delta: str) -> Claim | NotApplicable:
     value = rademacher.average(suprema, rademacher.signs(_DRAWS, n, _SEED)).value
     bound = rademacher.monte_carlo_error_bound(errors / n, value, _DRAWS, n, float(delta))
     if bound > _SILENT:
-        return Vacuous("P11/1", f"{n} rows are too few: with {errors} errors the bound is {bound:.4g}.", delta)
+        return Vacuous("P11/1", Message("why.few-for-signs", rows=n, errors=errors, bound=bound), delta)
     params = {"class": "stumps", "draws": _DRAWS, "seed": _SEED, "errors": errors, "rows": n}
     return error_rate("P11/1", bound, params, "train", delta)
 
@@ -129,13 +130,13 @@ def pruning_fact(tree: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     alpha = float(getattr(tree, "ccp_alpha_", tree.ccp_alpha))
     reason = None
     if rows.has_weight or getattr(tree, "class_weight", None) is not None:
-        reason = "Weights: the claim is about rows that count alike."
+        reason = Message("why.weights.pruning")
     elif tree.criterion not in PRUNED_BY:
-        reason = f"The impurity {tree.criterion} is not recomputed by the checker."
+        reason = Message("why.impurity", criterion=tree.criterion)
     elif tree.pruning in ("pre", "reduced_error"):
-        reason = "The tree was grown on some of the rows and pruned on the others."
+        reason = Message("why.pruned-apart")
     elif not tree.grown_:
-        reason = "The tree splits nominal columns or has missing values."
+        reason = Message("why.tree-nominal")
     if reason is not None:
         yield NotApplicable("D33/1", reason)
         return

@@ -115,8 +115,6 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
     }
     card = Card(
         name="Oblique tree classifier",
-        zh="多变量决策树",
-        mission=("TRE-20", "TRE-21"),
         task="classify",
         model=OfAnySize("oblique trees of any size"),
         strategy="impurity; with soft routing the log-loss",

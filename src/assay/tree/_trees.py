@@ -82,8 +82,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     }
     card = Card(
         name="Decision tree classifier",
-        zh="决策树",
-        mission=tuple(f"TRE-{i:02d}" for i in (*range(1, 14), *range(15, 20), 22, 23)),
         task="classify",
         model=OfAnySize("trees of any size"),
         strategy="impurity or gain ratio; pruning by validation, confidence limits or cost-complexity",
@@ -180,8 +178,6 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     }
     card = Card(
         name="Decision tree regressor",
-        zh="回归树",
-        mission=("TRE-14",),
         task="regress",
         model=OfAnySize("trees of any size"),
         strategy="squared or absolute error, Friedman's or Poisson's criterion; cost-complexity pruning",

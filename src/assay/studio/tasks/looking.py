@@ -9,6 +9,7 @@ import numpy as np
 from assay import datasets
 from assay.data import Column, RawTable, Table, raw_table
 from assay.data.table import ColumnSummary
+from assay.learning.suspicions import gives_away
 from assay.messages import Message
 from assay.studio.child import most_bytes
 
@@ -61,11 +62,12 @@ def look(source: Source, kinds: dict[str, Any], target: str, sample: str) -> dic
         rows = np.sort(rng.choice(table.n_rows, SAMPLE, replace=False))
     seen = table.take(rows)
     wanted = seen.columns[target]
+    known, task = ~wanted.missing, _task(wanted)
     said = {one.name: one for one in seen.summary()}
     columns = [_column(column, seen.n_rows, said[column.name]) for column in seen.columns.values()]
     for one, column in zip(columns, seen.columns.values(), strict=True):
-        if column.name != target:
-            one["warnings"] += _suspicious(column, wanted)
+        if column.name != target and gives_away(column.take(known), wanted.data[known], task):
+            one["warnings"].append("leak")
     left_out = [[one.name, one.note] for one in table.summary() if one.kind == "left out"] if table.left_out else []
     _keep(seen, Path(sample))
     return {
@@ -73,7 +75,7 @@ def look(source: Source, kinds: dict[str, Any], target: str, sample: str) -> dic
         "sampled": len(rows) if len(rows) < table.n_rows else 0,
         "columns": columns,
         "target": target,
-        "task": _task(wanted),
+        "task": task,
         "classes": _shares(wanted),
         "duplicates": _duplicates(seen),
         "head": _head(seen),
@@ -133,22 +135,6 @@ def _shares(target: Column) -> list[list[Any]]:
     names = [f"{v:g}" if target.type.kind == "numeric" else target.type.levels[int(v)] for v in values]
     order = np.argsort(-counts, kind="stable")
     return [[names[i], float(counts[i] / counts.sum())] for i in order[:20]]
-
-
-def _suspicious(column: Column, target: Column) -> list[str]:
-    """Warn of a column that gives the target away: in each of its levels, or twentieths, nearly one class alone."""
-    both = ~column.missing & ~target.missing
-    x, y = column.data[both], target.data[both]
-    names_rows = column.type.kind == "nominal" and len(np.unique(x)) > 0.5 * len(x)
-    if _task(target) == "regress" or len(y) < 50 or names_rows:
-        return []
-    if column.type.kind in ("numeric", "date"):
-        x = np.searchsorted(np.unique(np.quantile(x, np.linspace(0, 1, 21)[1:-1])), x)
-    groups, classes = (np.unique(part, return_inverse=True)[1] for part in (x, y))
-    table = np.zeros((groups.max() + 1, classes.max() + 1), dtype=np.int64)
-    np.add.at(table, (groups, classes), 1)
-    alone, base = table.max(axis=1).sum() / len(y), table.sum(axis=0).max() / len(y)
-    return ["leak"] if alone >= 0.99 and alone - base >= 0.03 else []
 
 
 def _duplicates(table: Table) -> int:

@@ -76,6 +76,9 @@ def test_simulated_risk_of_a_threshold_has_its_closed_form():
         )
         assert found.lower <= abs(t - 0.4) <= found.upper
         assert abs(found.value - abs(t - 0.4)) <= 4 * found.standard_error + 1e-12
+        p, half = found.value, math.sqrt(math.log(2 / 0.05) / 80_000)  # Hoeffding's
+        assert (found.lower, found.upper) == pytest.approx((max(0.0, p - half), min(1.0, p + half)))
+        assert found.standard_error == pytest.approx(math.sqrt(p * (1 - p) / 39_999))
 
 
 @pytest.mark.mission("CON-26")

@@ -275,6 +275,18 @@ def studio(
 
 
 @app.command()
+def card(
+    model: ModelFile,
+    out: Annotated[Path | None, _option("A .md or .html file; printed as Markdown if left out.")] = None,
+) -> None:
+    """Write the model card: data, bounds, assumptions, how to verify, with blanks for what only people know."""
+    from assay.cli import cards
+
+    with _messages():
+        cards.card(model, out)
+
+
+@app.command()
 def serve(
     model: ModelFile,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,

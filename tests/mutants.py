@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--source", default=str(SOURCE), help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     plugin = Judge(chosen)
-    quick = ["-q", "-p", "no:cacheprovider", "--no-header"]
+    quick = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--no-header"]
     code = pytest.main([*quick, *_files_of(chosen)], plugins=[plugin])
     if not plugin.outcomes:
         return int(code) or 1

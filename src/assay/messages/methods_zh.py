@@ -93,6 +93,7 @@ METHODS = {
     "OutputCodeClassifier": "纠错输出码",
     "PCA": "主成分分析",
     "Perceptron": "感知机",
+    "PoissonNB": "泊松朴素贝叶斯",
     "Pocket": "口袋算法",
     "QuadraticDiscriminantAnalysis": "二次判别分析",
     "RBFClassifier": "径向基函数网络",

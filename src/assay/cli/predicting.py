@@ -21,7 +21,6 @@ from assay.files import written_whole
 from assay.guarantees.ledger import before_looks
 from assay.learning import TableModel
 from assay.learning.memory import FALSE_ALARM, Drift
-from assay.messages import Message
 from assay.text import shown
 
 ROWS_AT_ONCE = 65_536
@@ -168,7 +167,7 @@ def _predictions(model: TableModel, source: str, asked: Asked, delta: float, tel
         for name, values in fitting.unknown.items():
             tell(f"column {name!r} has values unknown to the model: {', '.join(values[:5])}", f"levels of {name}")
         for column in fitting.columns.values():
-            if isinstance(column.note, Message) and column.note.code.startswith("gaps."):
+            if column.has_unread_cells:
                 tell(f"column {column.name!r}: {column.note}", f"gaps of {column.name}")
         if drift is not None:
             drift.see(fitting)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from assay.messages import Message
+
 KINDS = ("numeric", "nominal", "ordered")
 """Kinds that every learner of tables reads; each is one column of doubles."""
 MORE_KINDS = ("date", "text")
@@ -53,6 +55,11 @@ class Column:
     def missing(self) -> np.ndarray:
         """(rows,) bool."""
         return np.isnan(self.data)
+
+    @property
+    def has_unread_cells(self) -> bool:
+        """Whether cells that are neither numbers nor dates became missing values."""
+        return isinstance(self.note, Message) and self.note.code in ("gaps.dates", "gaps.numbers", "gaps.words")
 
     @property
     def new(self) -> np.ndarray:

@@ -121,7 +121,7 @@ def guessed_encoding(start: bytes) -> str:
     GB18030 where high bytes come in pairs as Chinese characters do, else Windows-1252, which has all of Latin-1's
     letters; of what is no text, UTF-8.
 
-    >>> guessed_encoding("größe\\n".encode("latin-1")), guessed_encoding("城市,价格\\n".encode("gbk"))
+    >>> guessed_encoding("höhe,länge\\n".encode("latin-1")), guessed_encoding("城市,价格\\n".encode("gbk"))
     ('cp1252', 'gb18030')
     """
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -20,6 +20,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.linear_model._glm import GeneralizedLinearRegressor, Problem, totals
+from assay.messages import Message
 from assay.params import Choice, Count, Flag, Number, refuse
 from assay.scan import Rows
 from assay.theory.spaces import LinearFunctions
@@ -221,7 +222,7 @@ class TweedieRegressor(PoissonRegressor):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound on nearby improvements, for the powers 0, 1 and 2."""
         if self.distribution == "tweedie":
-            yield NotApplicable("D32/1", "It is told for the normal, the Poisson and the gamma distribution.")
+            yield NotApplicable("D32/1", Message("why.tweedie-power"))
         else:
             yield from super().facts(rows)
 

@@ -117,6 +117,7 @@ REASONS = {
     "why.no-scores": "It needs a score of each row with a bound on its rounding, and this learner has none.",
     "why.no-sequences": "No hold-out sequences were given.",
     "why.no-states": "No column has states to count.",
+    "why.tweedie-power": "It is made for the normal, the Poisson and the gamma distribution.",
     "why.no-step": "No step was made.",
     "why.no-unlabelled-kept": "No rows without labels were kept on which student and teacher could differ.",
     "why.no-update": "No update was made: there is nothing to rebuild the model from.",

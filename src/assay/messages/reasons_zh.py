@@ -116,6 +116,7 @@ REASONS = {
     "why.no-scores": "需要每一行的得分及其舍入误差的界，而这个学习器没有。",
     "why.no-sequences": "没有给出留出序列。",
     "why.no-states": "没有一列有可计数的状态。",
+    "why.tweedie-power": "它只适用于正态、泊松和伽马分布。",
     "why.no-step": "没有作过任何一步。",
     "why.no-unlabelled-kept": "没有保留可使学生模型与教师模型有差别的无标签行。",
     "why.no-update": "没有作过更新：没有可用来重建模型的东西。",

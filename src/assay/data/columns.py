@@ -59,7 +59,10 @@ class Column:
     @property
     def has_unread_cells(self) -> bool:
         """Whether cells that are neither numbers nor dates became missing values."""
-        return isinstance(self.note, Message) and self.note.code in ("gaps.dates", "gaps.numbers", "gaps.words")
+        unread = ("gaps.dates", "gaps.numbers", "gaps.words")
+        return isinstance(self.note, Message) and any(
+            isinstance(part, Message) and part.code in unread for part in self.note.values.get("parts", [self.note])
+        )
 
     @property
     def new(self) -> np.ndarray:

@@ -4,13 +4,14 @@
     comparison  < turned into >=, == into !=                dropped      a + b, a * b, a and b without b
     constant    0 becomes 1, others are doubled             swapped      the first two arguments of a call
 
-A mutant is told by the file, the function and the expression before and after, so that a list of them survives edits
-elsewhere in the file. Text, annotations, decorators, default values, what is raised and what decides whether it is
-are left alone: a row is about what is computed, not about what is refused.
+A mutant is told by the file, the function, the expression before and after and which of equal ones it is, so that a
+list of them survives edits elsewhere in the file. Text, annotations, decorators, default values, what is raised and
+what decides whether it is are left alone: a row is about what is computed, not about what is refused.
 """
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
@@ -38,7 +39,8 @@ class Function(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """One slip: the `site`-th expression of the function (in the order of the tree), and what it became."""
+    """One slip: the `site`-th expression of the function (in the order of the tree), what it became, and the how
+    manieth slip of these words it is."""
 
     function: Function
     site: int
@@ -46,11 +48,7 @@ class Mutant(NamedTuple):
     line: int
     before: str
     after: str
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """What tells it from others whatever the lines are."""
-        return self.function.file, self.function.name, self.before, self.after
+    nth: int
 
 
 @cache
@@ -63,14 +61,13 @@ def mutants(function: Function, lines: Collection[int]) -> list[Mutant]:
     node = _find(_tree(function.file), function)
     if node is None:
         return []
-    found = []
+    found, seen = [], Counter[tuple[str, str]]()
     for site, expression in enumerate(_sites(node)):
-        if getattr(expression, "lineno", -1) not in lines:
-            continue
         for kind, changed in _changes(expression):
-            before, after = ast.unparse(expression), ast.unparse(changed)
-            found.append(Mutant(function, site, kind, expression.lineno, before, after))
-    return found
+            words = ast.unparse(expression), ast.unparse(changed)
+            seen[words] += 1
+            found.append(Mutant(function, site, kind, getattr(expression, "lineno", -1), *words, seen[words]))
+    return [one for one in found if one.line in lines]
 
 
 def mutated_code(mutant: Mutant) -> CodeType:
@@ -80,7 +77,9 @@ def mutated_code(mutant: Mutant) -> CodeType:
     assert node is not None
     expression = next(one for site, one in enumerate(_sites(node)) if site == mutant.site)
     (changed,) = {
-        ast.unparse(new): new for kind, new in _changes(expression) if (kind, ast.unparse(new)) == mutant[2:6:3]
+        ast.unparse(new): new
+        for kind, new in _changes(expression)
+        if (kind, ast.unparse(new)) == (mutant.kind, mutant.after)
     }.values()
     _Replace(expression, changed).visit(node)
     module = compile(ast.fix_missing_locations(tree), mutant.function.file, "exec")
@@ -166,8 +165,9 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, ast.AST]]:
     name = getattr(node.func, "id", getattr(node.func, "attr", ""))
     plain = not any(isinstance(one, ast.Starred) for one in node.args)
     if name in ("range", "len") and plain and node.args:
-        less = ast.BinOp(node.args[-1], ast.Sub(), ast.Constant(1))
-        shorter = ast.Call(node.func, [*node.args[:-1], less], node.keywords)
+        end = min(1, len(node.args) - 1)
+        less = ast.BinOp(node.args[end], ast.Sub(), ast.Constant(1))
+        shorter = ast.Call(node.func, [*node.args[:end], less, *node.args[end + 1 :]], node.keywords)
         yield "off by one", shorter if name == "range" else ast.BinOp(node, ast.Sub(), ast.Constant(1))
     elif plain and len(node.args) > 1 and name not in SYMMETRIC:
         first, second, *rest = node.args

@@ -20,25 +20,27 @@ _CALLS = 30  # of a function whose lines are noted; later calls seldom run other
 
 
 class Place(NamedTuple):
-    """Code that a row answers for: what lies below a folder or in a file and, of a function, it and private ones."""
+    """Code that a row answers for: what lies below a folder or in a file, of a function it and private ones alone, of a
+    class without what is public beside it (`others`)."""
 
     path: str
     function: str = ""
+    others: frozenset[str] = frozenset()
 
     def holds(self, code: CodeType) -> bool:
-        if not code.co_filename.startswith(self.path):
-            return False
         first = code.co_qualname.partition(".")[0]
+        if not code.co_filename.startswith(self.path) or first in self.others:
+            return False
         return not self.function or first == self.function or first.startswith("_")
 
 
 def places(row: str, source: Path) -> list[Place]:
     """Return where the mutants of a row are made; everywhere if the row names no code."""
     named = (place for place in row_places().get(row, []) if place.startswith("assay."))
-    return [_place(name) for name in named] or [Place(f"{source}{os.sep}")]
+    return [place for name in named for place in _places(name)] or [Place(f"{source}{os.sep}")]
 
 
-def _place(name: str) -> Place:
+def _places(name: str) -> list[Place]:
     module, _, rest = name, "", ""
     while not find_spec_of(module):
         module, _, last = module.rpartition(".")
@@ -46,12 +48,16 @@ def _place(name: str) -> Place:
     found = functools.reduce(getattr, rest.split("."), import_module(module)) if rest else import_module(module)
     if isinstance(found, ModuleType):
         file = str(found.__file__)
-        return Place(file.removesuffix("__init__.py"))
+        return [Place(file.removesuffix("__init__.py"))]
     if isinstance(found, FunctionType) and "." not in rest:
-        return Place(inspect.getsourcefile(inspect.unwrap(found)) or "", found.__name__)
+        return [Place(inspect.getsourcefile(inspect.unwrap(found)) or "", found.__name__)]
     owner = found if isinstance(found, type) else getattr(import_module(module), rest.partition(".")[0])
-    file = sys.modules[getattr(owner, "__module__", module)].__file__
-    return Place(f"{Path(str(file)).parent}{os.sep}")
+    line = [one for one in getattr(owner, "__mro__", ()) if one.__module__.startswith("assay.")]
+    others = frozenset(getattr(import_module(module), "__all__", ())) - {one.__name__ for one in line}
+    room = str(import_module(module).__file__).removesuffix("__init__.py")
+    if room.endswith(os.sep):
+        return [Place(room, others=others)]
+    return [Place(str(sys.modules[one.__module__].__file__), others=others) for one in line]
 
 
 def find_spec_of(module: str) -> bool:

@@ -5,11 +5,12 @@
     python -m tests.mutants --per-row 4 CON      at most four mutants of each row of a family
 
 For each row its tests are run once, and the lines of Assay that they run are noted, in the places that
-tests/mission_rows.csv names for the row: a function answers for itself and the private helpers of its file, a class for
-its room. Mutants of these lines (see `tests.mutant_operators`) are put into the living function, each in a process of
-its own, forked after the imports, and the row's tests run again: the mutant is killed if one fails or takes five times
-as long. Compiled loops run as plain Python; where that takes too long, or where one needs the compiler, they are left
-out, and the row says so. A fork without a mutant is run first: if that fails, nothing is said about the row.
+tests/mission_rows.csv names for the row: a function answers for itself and the private helpers of its file, a class of
+a room for the room without its other public names, one of a module for its file and those of its bases. Mutants of
+these lines (see `tests.mutant_operators`) are put into the living function, each in a process of its own, forked after
+the imports, and the row's tests run again: the mutant is killed if one fails or takes five times as long. Compiled
+loops run as plain Python; where that takes too long, or where one needs the compiler, they are left out, and the row
+says so. A fork without a mutant is run first: if that fails, nothing is said about the row.
 
 Mutants that no test can tell from the original are listed with the reason in tests/mutants_equivalent.csv and not run.
 """
@@ -39,6 +40,8 @@ from tests.mutant_places import Place, Watch, places
 
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.csv")
 SOURCE = ROOT / "src" / "assay"
+FAILED: list[str] = []
+"""Tests that failed since `run` last looked."""
 _LEAST, _MOST, _SLOWER = 5.0, 60.0, 5.0  # seconds that a run may take, and how much longer than without a mutant
 
 
@@ -63,7 +66,8 @@ class Outcome(NamedTuple):
         yield f"{self.row}  {self.why or f'{self.run} mutants, {len(self.survivors)} survived{rest}'}"
         for one in self.survivors:
             place = f"{_short(one.function.file)}:{one.line} {one.function.name}"
-            yield f"    {place}  {one.kind}: {one.before}  ->  {one.after}"
+            nth = f" ({one.nth})" if one.nth > 1 else ""
+            yield f"    {place}  {one.kind}: {one.before}  ->  {one.after}{nth}"
 
 
 def main(arguments: list[str]) -> int:
@@ -76,7 +80,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--source", default=str(SOURCE), help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     plugin = Judge(chosen)
-    quick = ["-q", "-p", "no:cacheprovider", "-p", "no:warnings", "--no-header"]
+    quick = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--no-header"]
     code = pytest.main([*quick, *_files_of(chosen)], plugins=[plugin])
     if not plugin.outcomes:
         return int(code) or 1
@@ -125,7 +129,12 @@ class Judge:
         )
         hypothesis.settings.load_profile("mutants")
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            FAILED.append(report.nodeid)
+
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        session.config.pluginmanager.unregister(name="terminalreporter")  # it would tell of every mutant's failure
         items: dict[str, list[pytest.Item]] = defaultdict(list)
         for item in session.items:
             if not item.get_closest_marker("long"):
@@ -181,7 +190,7 @@ def _judge(row: str, items: list[pytest.Item], source: Path, seed: int, limit: i
             compiled = {function: lines for function, lines in loops.items() if function not in reached}
     listed = equivalents()
     everything = [one for function, lines in (reached | compiled).items() for one in mutants(function, lines)]
-    left = [one for one in everything if (_short(one.function.file), *one.key[1:]) not in listed]
+    left = [one for one in everything if _told(one) not in listed]
     outcome["equivalent"] = len(everything) - len(left)
     left.sort()
     random.Random(f"{seed} {row}").shuffle(left)
@@ -221,16 +230,11 @@ def _reached_in_python(items: list[pytest.Item], places: list[Place], source: Pa
 def run(items: list[pytest.Item]) -> str:
     """Run the tests until one fails; return its name, or "" if none does."""
     for item, following in zip(items, [*items[1:], None], strict=True):
-        reports = _protocol(item, following)
-        if any(report.failed for report in reports):
+        FAILED.clear()
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+        if FAILED:
             return item.nodeid
     return ""
-
-
-def _protocol(item: pytest.Item, following: pytest.Item | None) -> list[pytest.TestReport]:
-    from _pytest.runner import runtestprotocol
-
-    return runtestprotocol(item, log=False, nextitem=following)
 
 
 def put(mutant: Mutant) -> None:
@@ -319,10 +323,14 @@ def _answer(call: Callable[[], Any], read: int, write: int) -> None:
     os._exit(0)
 
 
-def equivalents() -> set[tuple[str, str, str, str]]:
-    """Return the mutants that are argued to be equivalent."""
+def equivalents() -> set[tuple[str, str, str, str, str]]:
+    """Return the mutants that are argued to be equivalent, as `_told` tells them."""
     with open(EQUIVALENT, newline="", encoding="utf-8") as file:
-        return {(row["file"], row["function"], row["before"], row["after"]) for row in csv.DictReader(file)}
+        return {(row["file"], row["function"], row["before"], row["after"], row["nth"]) for row in csv.DictReader(file)}
+
+
+def _told(one: Mutant) -> tuple[str, str, str, str, str]:
+    return _short(one.function.file), one.function.name, one.before, one.after, str(one.nth)
 
 
 def _short(file: str) -> str:

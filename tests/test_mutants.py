@@ -13,6 +13,7 @@ from tests.mutant_places import places
 from tests.mutants import SOURCE, Outcome, equivalents, summary
 
 TOY = '''
+import warnings
 from functools import cache
 from numba import njit
 
@@ -41,12 +42,18 @@ def total(n):
     return _total(n) - 1
 
 
+def half(n):
+    if n > 4:
+        warnings.warn("large")
+    return n / 2
+
+
 def unused(a, b):
     return a - b
 '''
 TESTS = """
 import pytest
-from toy import area, steps, total
+from toy import area, half, steps, total
 
 
 @pytest.mark.mission("TOY-01")
@@ -63,6 +70,12 @@ def test_area_is_positive():
 def test_steps_and_total():
     assert steps(4) == [1, 2, 3]
     assert total(4) == 5
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.mission("TOY-05")
+def test_a_warning_is_an_error():
+    assert half(4) == 2
 
 
 @pytest.mark.mission("TOY-04")
@@ -85,7 +98,7 @@ def test_the_slips_of_each_kind(tmp_path):
         '    """Text: 1 + 2."""\n'
         "    y = -a + b / 3\n"
         "    y += len(x)\n"
-        "    for i in range(1, 4):\n"
+        "    for i in range(1, 4, b):\n"
         "        y = g(a, b) if a <= b and i == 0 else max(a, b)\n"
         "    return 'a' + 'b' if y else x[0.5]\n"
     )
@@ -99,7 +112,7 @@ def test_the_slips_of_each_kind(tmp_path):
         ("constant", "3", "6"),
         ("sign", "y += len(x)", "y -= len(x)"),
         ("off by one", "len(x)", "len(x) - 1"),
-        ("off by one", "range(1, 4)", "range(1, 4 - 1)"),
+        ("off by one", "range(1, 4, b)", "range(1, 4 - 1, b)"),
         ("constant", "1", "2"),
         ("constant", "4", "8"),
         ("swapped", "g(a, b)", "g(b, a)"),
@@ -122,28 +135,28 @@ def test_a_mutant_differs_in_its_expression_alone(toy):
     assert not mutants(function, [line])
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_a_test_that_notices_and_one_that_does_not(toy):
     command = [sys.executable, "-m", "tests.mutants", "--tests", str(toy), "--source", str(toy)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     said = done.stdout
     assert "TOY-01  2 mutants, 0 survived" in said, said + done.stderr
     assert "TOY-02  2 mutants, 2 survived" in said
-    assert "toy.py:10 area  sign: width * height  ->  width / height" in said
-    assert "toy.py:10 area  dropped: width * height  ->  width" in said
+    assert "toy.py:11 area  sign: width * height  ->  width / height" in said
+    assert "toy.py:11 area  dropped: width * height  ->  width" in said
     # steps: range(n), k > 0, 0; total: the difference twice, 1; the compiled loop: 0, range(n), += as plain Python
     assert "TOY-03  9 mutants, 0 survived" in said
     assert "TOY-04  not judged: its test fails without a mutant" in said
+    assert "TOY-05  5 mutants, 1 survived" in said
+    assert "half  constant: 4  ->  8" in said
     assert "unused" not in said
-    assert "TOY: 11 of 13 mutants killed (85%); below 85 %: TOY-02; nothing to judge: TOY-04" in said
+    assert "TOY: 15 of 18 mutants killed (83%); below 85 %: TOY-02, TOY-05; nothing to judge: TOY-04" in said
 
 
 def test_the_same_seed_draws_the_same_mutants(toy):
     command = [sys.executable, "-m", "tests.mutants", "--tests", str(toy), "--source", str(toy), "--sample", "5"]
     runs = [subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False) for _ in "ab"]
-    first, second = ([line for line in run.stdout.splitlines() if "no tests ran" not in line] for run in runs)
-    assert first == second
-    assert first[-1].startswith("TOY: ")
+    assert runs[0].stdout == runs[1].stdout
+    assert runs[0].stdout.splitlines()[-1].startswith("TOY: ")
 
 
 def test_a_function_answers_for_itself_and_a_class_for_its_room():
@@ -152,18 +165,26 @@ def test_a_function_answers_for_itself_and_a_class_for_its_room():
     assert one.holds(compile("", one.path, "exec").replace(co_qualname="weak_edge"))
     assert one.holds(compile("", one.path, "exec").replace(co_qualname="_helper"))
     assert not one.holds(compile("", one.path, "exec").replace(co_qualname="polygons"))
-    (room,) = places("CON-01", SOURCE)[:1]
-    assert not room.function
+    files = [place for place in places("LTH-27", SOURCE) if not place.function]  # spaces.HalfSpaces.growth
+    code = compile("", str(SOURCE / "theory" / "_space.py"), "exec")
+    assert any(place.holds(code.replace(co_qualname="Space.growth")) for place in files)
+    code = compile("", str(SOURCE / "theory" / "_geometric_spaces.py"), "exec")
+    assert any(place.holds(code.replace(co_qualname="HalfSpaces._growth")) for place in files)
+    assert not any(place.holds(code.replace(co_qualname="Stumps._growth")) for place in files)
+    (room,) = places("NNW-06", SOURCE)[:1]
+    assert room.path.endswith("linear_model/")
+    assert not room.holds(code)
     for row in row_names():
         assert all(place.path.startswith(str(SOURCE)) for place in places(row, SOURCE)), row
 
 
 def test_the_list_of_equivalent_mutants_names_functions_that_exist():
-    for file, function, before, after in equivalents():
+    for file, function, before, after, nth in equivalents():
         tree = ast.parse((ROOT / file).read_text())
         names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
         assert function.rpartition(".")[2] in names, f"{file} has no {function}"
         assert before != after
+        assert int(nth) >= 1
 
 
 def test_a_family_is_summed_up():

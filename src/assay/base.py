@@ -43,6 +43,7 @@ from assay.guarantees.ledger import CertifyOptions, Statement
 from assay.guarantees.seal import DataSplit, issue
 from assay.params import refuse
 from assay.scan import Rows
+from assay.scikit import to_sklearn
 
 _LEAST_DELTA = 1e-50  # no data can show that a statement fails more rarely
 _EXACT_INTEGERS = 2**53  # integers up to here are doubles
@@ -257,6 +258,15 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     def plain(self) -> dict[str, Any]:
         """Return this learner, not fitted, as plain data: what a model file holds of a parameter that is a learner."""
         return {"learner": storing.class_name(type(self)), "parameters": storing.plain_parameters(self)}
+
+    def to_sklearn(self) -> Any:
+        """Return scikit-learn's estimator of the same name that predicts the same, for tools that read its classes
+        alone; it has no certificate. A model that scikit-learn has no form for is refused."""
+        return to_sklearn(self)
+
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        """Return attributes that scikit-learn's estimator needs beside the public ones of this learner."""
+        return {}
 
     def plot(self) -> Any:
         """Return a matplotlib figure of what the fitted model shows without data; see `assay.plot` for

@@ -24,9 +24,15 @@ def rooms() -> tuple[str, ...]:
 
 
 def register(learner: type[Learner]) -> type[Learner]:
-    """Make a learner known that lives outside the package, so that model files with it can be loaded."""
+    """Make a learner known that lives outside the package: it is listed, tried by `assay learn`, and loaded from model
+    files."""
     _registered[class_name(learner)] = learner
     return learner
+
+
+def forget(learner: type[Learner]) -> None:
+    """Take back `register`."""
+    _registered.pop(class_name(learner), None)
 
 
 def find(name: str) -> Any:
@@ -53,6 +59,7 @@ def learners(task: str | None = None) -> list[type[Learner]]:
         for name, member in sorted(vars(import_module(f"assay.{room}")).items())
         if is_learner(member) and member.__name__ == name
     ]
+    found += [one for one in _registered.values() if is_learner(one)]
     return [one for one in found if task is None or one.card.task == task]
 
 

@@ -300,7 +300,7 @@ def test_an_error_of_assay_itself_is_no_failed_verification(tmp_path, monkeypatc
 
     monkeypatch.setattr("assay.learning.learn", broken)
     files = ["--out", tmp_path / "m.assay", "--report", tmp_path / "r.html"]
-    assert "please report it" in run("learn", "iris", *files, code=3).stderr
+    assert "please report it" in run("learn", "iris", *files, code=4).stderr
 
 
 def test_a_learner_that_cannot_take_part_is_listed_with_its_reason(tmp_path, monkeypatch):
@@ -418,7 +418,7 @@ def test_methods_lists_every_learner_as_table_and_json():
         assert card["strategy"]
         assert card["algorithm"]
         assert card["task"] in ("classify", "regress", "density", "cluster", "transform")
-        assert {*card["input"]} <= {"numbers", "nominal", "missing"}
+        assert {*card["input"]} <= {"numbers", "nominal", "missing", "counts"}
     assert "nominal" in next(card["input"] for card in cards if card["learner"] == "RandomForestClassifier")
 
 

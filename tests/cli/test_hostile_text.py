@@ -247,7 +247,7 @@ def test_errors_of_libraries_reach_nobody_as_a_traceback(formulas, monkeypatch):
 
     for error in (TypingError("cannot type\nthis"), pa.ArrowNotImplementedError("no"), MemoryError(), KeyError("k")):
         monkeypatch.setattr("assay.cli.predicting.open_model", _broken(error))
-        code = 2 if isinstance(error, (MemoryError, ValueError)) else 3
+        code = 2 if isinstance(error, (MemoryError, ValueError)) else 4
         said = run("predict", formulas / "m.assay", formulas / "t.csv", code=code)
         assert said.stderr.startswith("assay: ")
         assert said.stderr.count("\n") == 1

@@ -7,7 +7,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import assay
 from assay.guarantees.evidence import Decided
-from tests.contract.test_contract import example, fitted, suited
+from tests.contract.test_contract import example, fitted, suited, suited_target
 from tests.evidence import evidence
 
 RNG = np.random.default_rng(3)
@@ -54,7 +54,7 @@ def test_classifiers(learner):
 
 @learners("regress")
 def test_regressors(learner):
-    y = np.abs(NUMBERS) + 0.1 if learner.__name__ == "GeneralizedLinearRegressor" else NUMBERS
+    y = suited_target(example(learner), NUMBERS)
     model = fitted(example(learner), X[TRAIN], y[TRAIN])
     asked = {"holdout": (X[HELD], y[HELD]), "coverage": 0.8, "clip": 2.0}
     certificate = model.certify(X[TRAIN], y[TRAIN], **asked)

@@ -81,7 +81,8 @@ def with_defaults():
         if task == "classify":
             yield from ((model, y) for y in ("two", "three") if y == "two" or takes_more_than_two(model))
         else:
-            yield model, "numbers" if task == "regress" else "none"
+            positive = get_tags(model).target_tags.positive_only
+            yield model, "none" if task != "regress" else "counts" if positive else "numbers"
 
 
 def takes_more_than_two(model):

@@ -89,6 +89,7 @@ def fitted(kind, settings):
     X, y = make_classification(90, 6, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
     if is_regressor(model):
         X, y = make_regression(90, 6, random_state=0, noise=1.0)
+        y = np.exp(y / 300) if get_tags(model).target_tags.positive_only else y
     elif not is_classifier(model) and name != "LinearDiscriminantAnalysis":
         y = None
     elif "Label" in name or "Training" in name:

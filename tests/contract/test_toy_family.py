@@ -44,8 +44,11 @@ def test_it_fits_certifies_and_verifies(fitted):
 def test_it_is_saved_and_loaded(fitted, tmp_path):
     model, certificate = fitted
     registry.register(NearestMean)
-    assay.save(model, tmp_path / "toy.assay", certificate)
-    again, told = assay.load(tmp_path / "toy.assay")
+    try:
+        assay.save(model, tmp_path / "toy.assay", certificate)
+        again, told = assay.load(tmp_path / "toy.assay")
+    finally:
+        registry.forget(NearestMean)
     assert np.array_equal(again.predict(X), model.predict(X))
     assert check(told, again).holds
     assert to_json(from_json(to_json(certificate))) == to_json(certificate)

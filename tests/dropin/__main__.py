@@ -23,6 +23,7 @@ import sklearn
 ROOT = Path(sklearn.__file__).parent
 FILES = (
     "linear_model/tests/test_base.py",
+    "linear_model/_glm/tests/test_glm.py",
     "linear_model/tests/test_coordinate_descent.py",
     "linear_model/tests/test_sparse_coordinate_descent.py",
     "linear_model/tests/test_logistic.py",

@@ -125,7 +125,9 @@ def pytest_runtest_makereport(item, call):
     if report.when != "call" and not (report.when == "setup" and not report.passed):
         return
     why = "" if report.passed or call.excinfo is None else f"{call.excinfo.typename}: {call.excinfo.value}"[:300]
-    private = private_names(getattr(item, "function", None))
+    fixtures = [one.func for many in item._fixtureinfo.name2fixturedefs.values() for one in many]
+    read = [getattr(item, "function", None), *(one for one in fixtures if one.__module__ == item.module.__name__)]
+    private = sorted({name for function in read for name in private_names(function)})
     row = {"test": item.nodeid, "outcome": report.outcome, "made": sorted(made), "private": private, "why": why}
     with open(LOG, "a") as log:
         log.write(json.dumps(row) + "\n")

@@ -1,5 +1,6 @@
 """Ways by which hold-out rows could have a say in the function that they judge, or rows be judged that are not new."""
 
+import json
 from dataclasses import replace
 from decimal import Decimal
 
@@ -52,6 +53,22 @@ def test_an_order_that_is_said_in_advance_has_all_its_levels():
     sizes = ["s", "m", "l", "xl"]
     column = raw_table({"size": ["s", "l", "s"]}, ordered={"size": sizes}).take([0, 1]).typed().column("size")
     assert column.type.levels == tuple(sizes)
+
+
+# Types that a word in one row changes
+
+
+def test_a_word_in_a_hold_out_row_of_a_json_file_makes_no_names_of_the_numbers_of_training_rows(tmp_path):
+    table = plain() | {"code": np.random.default_rng(3).integers(0, 4, 200)}
+    records = [{name: values[i].item() for name, values in table.items()} for i in range(200)]
+    found = []
+    for word in (2, "unknown"):
+        records[int(permutation(200, 0, HOLDOUT)[0])]["code"] = word
+        (tmp_path / "t.json").write_text(json.dumps(records))
+        found.append(learnt(tmp_path / "t.json"))
+        assert assay.verify(found[-1].certificate, found[-1].model, tmp_path / "t.json").holds
+    assert found[0].model.encoding == found[1].model.encoding
+    assert found[0].model.learner.stored().digest() == found[1].model.learner.stored().digest()
 
 
 # Groups that are not new

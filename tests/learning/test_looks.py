@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -210,6 +211,15 @@ def test_a_reserve_gives_each_look_rows_of_its_own(tmp_path):
     with pytest.raises(ValueError, match="all 3 parts of the hold-out rows have been looked at"):
         assay.learn(table, "y", looks=3, **ASKED)
     assert assay.learn(table, "y", looks=3, seed=1, **ASKED).certificate.looks["count"] == 4
+
+
+def test_more_hold_out_rows_than_the_table_has_are_not_drawn():
+    """A certificate that names 10^15 of them would need memory for each."""
+    found = assay.learn(columns(400), "y", looks=3, **ASKED)
+    for units in (401, 10**15):
+        forged = replace(found.certificate, looks={**found.certificate.looks, "units": units})
+        report = assay.verify(forged, found.model, columns(400))
+        assert f"{units} hold-out rows or groups were drawn, and the table has 400" in report.reason
 
 
 def test_a_reserve_keeps_groups_whole_and_needs_the_ledger(monkeypatch):

@@ -43,7 +43,7 @@ def test_two_sided_hoeffding_is_above_both_tails():
                 assert min(tail, 1.0) <= con.hoeffding_failure(m, float(epsilon), two_sided=True)
 
 
-@pytest.mark.mission("LTH-06", "LTH-07")
+@pytest.mark.mission("LTH-04", "LTH-06", "LTH-07")
 @pytest.mark.parametrize("two_sided", [False, True])
 @pytest.mark.parametrize("width", [1.0, 2.5])
 def test_hoeffding_inverses_agree(two_sided, width):

@@ -33,6 +33,9 @@ BOOLEAN = ("yes", "no")
 @pytest.mark.mission("CON-02")
 def test_the_triangle_concept():
     assert polygons()[0]([3, 4, 5]).tolist() == [1, -1, -1]
+    names = {concept.name: concept([3, 4, 5, 6]).tolist() for concept in polygons()}
+    assert names["quadrilateral"] == [-1, 1, -1, -1]
+    assert names["pentagon"] == [-1, -1, 1, -1]
 
 
 @pytest.mark.mission("CON-03", "CON-08")
@@ -81,6 +84,7 @@ def test_conjunctions_are_counted_listed_and_drawn(k):
     assert counts.min() > 10
     rows = list(itertools.product(BOOLEAN, repeat=k))
     assert len({tuple(pattern(rows)) for pattern in listed}) == 3**k + 1  # no two mean the same
+    assert {label for pattern in listed for label in pattern(rows)} == {-1, 1}
 
 
 @pytest.mark.mission("CON-10")
@@ -124,7 +128,11 @@ def test_the_version_space_is_what_brute_force_leaves():
         space = VersionSpace(everything)
         for row, label in zip(rows, labels):
             space.observe(row, int(label))
-        assert space.sizes == sorted(space.sizes, reverse=True)
+        assert space.sizes == [
+            sum(np.array_equal(h(rows[:k]), labels[:k]) for h in everything) if k else 82 for k in range(9)
+        ]
+        assert len(space) == space.sizes[-1]
+        assert repr(space) == f"VersionSpace({len(space)} of 82 hypotheses after 8 rows)"
         assert target in space.hypotheses
         assert space.hypotheses == [h for h in everything if np.array_equal(h(rows), labels)]
         assert space.hypotheses == [h for h in everything if consistent(h, rows, labels)]
@@ -165,6 +173,11 @@ def test_disagreement_is_a_pseudo_metric_with_an_interval():
         estimate = disagreement(hypotheses[0], hypotheses[1], x, 0.2)
         outside += not estimate.lower <= law.disagreement(hypotheses[0], hypotheses[1]) <= estimate.upper
     assert outside <= 120
+    apart = np.mean([hypotheses[0](v) != hypotheses[1](v) for v in x])
+    half = math.sqrt(math.log(2 / 0.2) / 120)
+    assert estimate == pytest.approx((apart, max(0.0, apart - half), min(1.0, apart + half)), rel=1e-9)
+    exact = sum(p for v, p in zip(law.X, law.probability) if hypotheses[0](v) != hypotheses[1](v))
+    assert law.disagreement(hypotheses[0], hypotheses[1]) == pytest.approx(exact)
 
 
 @pytest.mark.mission("CON-12", "CON-13")
@@ -233,6 +246,8 @@ def test_a_lookup_table_knows_its_rows_and_nothing_else():
     with pytest.raises(ValueError, match="was never seen"):
         LookupTable().fit(rows[:30], labels[:30]).predict(rows[30:])
     assert LookupTable().fit([(1,), (1,), (1,)], ["a", "b", "b"]).predict([(1,)]) == ["b"]
+    assert LookupTable().fit([(1,), (1,)], ["b", "a"]).predict([(1,)]) == ["b"]  # the first seen of equals
+    assert LookupTable().fit([(1,)] * 5, ["a", "b", "a", "b", "b"]).predict([(1,)]) == ["b"]
 
 
 @pytest.mark.mission("CON-16")
@@ -243,6 +258,9 @@ def test_two_preferences_choose_two_hypotheses():
     assert (str(short), str(cautious)) == ("(yes, ?)", "(yes, no)")
     for chosen in (short, cautious):
         assert consistent(chosen, [("yes", "no"), ("no", "no")], [1, -1])
+    assert [str(h) for h in space] == ["(yes, ?)", "(yes, no)"]
+    assert (space.sizes, len(Conjunctions((BOOLEAN,) * 2))) == ([10, 4, 2], 10)
+    assert len(Conjunctions((BOOLEAN, ("a", "b", "c")))) == 3 * 4 + 1
 
 
 @pytest.mark.mission("LTH-17")
@@ -255,3 +273,7 @@ def test_a_proper_learner_answers_with_a_concept():
     rows, labels = [3, 4, 5, 60], [-1, -1, -1, 1]
     assert proper.erm(rows, labels) in concepts
     assert wider.erm(rows, labels).name == "round"
+    for concept, corners in zip(concepts, (3, 4, 5)):
+        assert proper.erm([3, 4, 5, 6], [1 if v == corners else -1 for v in (3, 4, 5, 6)]) == concept
+    assert proper.erm([4, 4, 5], [1, 1, 1]) == concepts[1]  # one error; the others make more
+    assert {label for concept in concepts for label in concept([3, 4, 5])} == {-1, 1}

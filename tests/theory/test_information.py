@@ -260,6 +260,9 @@ def test_occam_takes_the_shortest_consistent_rule_if_it_beats_the_table():
     with pytest.raises(ValueError, match="no rule"):
         code.shortest_rule([], X, y, **read)
     assert code.table_bits(64, 2) == 64
+    assert (code.table_bits(10, 3), code.table_bits(5, 4), code.table_bits(7, 5)) == (16, 10, 17)  # n log2 K, up
+    two = code.shortest_rule(candidates, X, y, length=read["length"], predict=code.predict)
+    assert two.table_bits == 64  # two labels occur
 
 
 @pytest.mark.mission("CON-38")

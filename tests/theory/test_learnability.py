@@ -36,6 +36,23 @@ def test_intervals_are_identified_at_the_theoretical_size_and_not_far_below():
     assert simulated == pytest.approx(exact, rel=0.25)
 
 
+@pytest.mark.mission("LTH-13", "LTH-16")
+def test_runs_are_counted_and_the_size_is_the_first_that_succeeds():
+    found = learnability.identifies(lambda rng, m: rng.random() * m, 1, 0.25, 0.5, runs=60, confidence=0.9)
+    failed = int(np.sum(np.random.default_rng(0).random(60) > 0.25))
+    assert (found.failures, found.runs) == (failed, 60)
+    assert found.upper == pytest.approx(beta(failed + 1, 60 - failed).ppf(0.9))
+    assert found.lower == pytest.approx(beta(failed, 61 - failed).ppf(0.1))
+    assert (found.confirmed, found.refuted) == (False, True)
+    for least in (1, 2, 5, 8):
+        sizes = learnability.simulated_sample_size(lambda rng, m, k=least: 0.5 * (m < k), 0.1, 0.1, most=8, runs=5)
+        assert sizes == least
+    # a share delta of the runs may fail, no more
+    tenth = learnability.simulated_sample_size(lambda rng, m: rng.random() < 0.3 / m, 0.1, 0.1, most=50, runs=400)
+    shares = [np.mean(np.random.default_rng(0).random(400) < 0.3 / m) for m in range(1, 51)]
+    assert shares[tenth - 1] <= 0.1 < shares[tenth - 2]
+
+
 @pytest.mark.mission("LTH-14")
 def test_sample_sizes_grow_polynomially():
     size = 10**4

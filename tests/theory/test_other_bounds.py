@@ -130,6 +130,18 @@ def test_uniform_stability_of_ridge_is_not_exceeded():
     assert 0 < measured.replacement <= beta_
     assert beta_ == pytest.approx(2 * 2 * (1 + reach) / (strength * n))
 
+    def error(rows):  # the normal equations, row by row
+        w = np.linalg.solve(X[rows].T @ X[rows] + strength * n / 2 * np.eye(3), X[rows].T @ y[rows])
+        return np.abs(y - X @ w)
+
+    everything, changes = list(range(n)), {"removal": [], "replacement": [], "own": []}
+    for i in everything:
+        without = np.abs(error(everything[:i] + everything[i + 1 :]) - error(everything))
+        copied = np.abs(error([*everything[:i], (i + 1) % n, *everything[i + 1 :]]) - error(everything))
+        for name, value in zip(changes, (without.max(), copied.max(), without[i])):
+            changes[name].append(value)
+    assert tuple(measured) == pytest.approx([max(values) for values in changes.values()])
+
 
 @pytest.mark.mission("LTH-53")
 def test_uniform_stability_of_a_support_vector_machine_is_not_exceeded():

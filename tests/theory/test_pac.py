@@ -53,6 +53,7 @@ def test_rates_in_the_number_of_rows():
     agnostic = [pac.agnostic_deviation(int(v), 0.05, 1000) for v in m]
     assert np.diff(np.log(agnostic)) / np.diff(np.log(m)) == pytest.approx([-0.5, -0.5], abs=1e-9)
     assert separable[0] == pytest.approx((math.log(1000) + math.log(20)) / 1000)
+    assert pac.realizable_error(30, 0.05, 1000) == pytest.approx(1 - (0.05 / 1000) ** (1 / 30))
 
 
 @pytest.mark.parametrize("size", [1, 50, 2**300])

@@ -112,6 +112,20 @@ def test_table_of_bounds_marks_the_smallest():
         line.theorem: line.value for line in plan.error_guaranteed(1000, 0.05, Finite(1000), errors=3, shared=False)
     }
     assert by_name["finite class"] == pac.finite_class_bound(3, 1000, 0.05, 1000)
+    growth = HalfSpaces(10).log_growth
+    for shared, part in ((False, 0.05), (True, 0.05 / 4)):  # four theorems speak of a consistent half-space
+        found = {line.theorem: line.value for line in plan.error_guaranteed(9000, 0.05, HalfSpaces(10), shared=shared)}
+        assert found == {
+            "VC inequality": vc.uniform_deviation(9000, part, growth),
+            "growth function through Rademacher averages": vc.massart_bound(0, 9000, part, growth),
+            "exact ghost sample": vc.ghost_sample_bound(0, 9000, growth, part).bound,
+            "growth function, consistent": vc.realizable_growth_bound(9000, part, growth),
+        }
+    erring = plan.error_guaranteed(9000, 0.05, HalfSpaces(10), errors=30, shared=False)
+    assert {line.theorem: line.value for line in erring}["VC inequality"] == pytest.approx(
+        30 / 9000 + vc.uniform_deviation(9000, 0.05, growth)
+    )
+    assert len(erring) == 3
 
 
 def test_rows_needed_lists_every_theorem_that_applies():

@@ -136,6 +136,26 @@ def test_gaussian_complexity():
     assert same.value == pytest.approx(rad.exact(suprema))
 
 
+@pytest.mark.mission("LTH-39", "LTH-41", "LTH-42", "LTH-43", "LTH-44", "LTH-45", "LTH-46", "LTH-47", "LTH-48")
+@pytest.mark.parametrize("draws", [2, 40, rad._BLOCK, rad._BLOCK + 1])
+def test_an_average_is_the_mean_supremum_over_the_noise(draws):
+    rng = np.random.default_rng(15)
+    A, noise = rng.normal(size=(3, 4)), rng.normal(size=(draws, 4))
+    suprema = np.array([max(row @ a for a in A) for row in noise]) / 4
+    found = rad.average(rad.of_functions(A), noise)
+    assert found.value == pytest.approx(suprema.mean(), rel=1e-12)
+    assert found.standard_error == pytest.approx(suprema.std(ddof=1) / math.sqrt(draws), rel=1e-9)
+
+
+@pytest.mark.mission("LTH-41", "LTH-44", "LTH-45")
+def test_the_bounds_are_those_of_the_formulas():
+    assert rad.massart(1.5, 20, 7) == pytest.approx(1.5 * math.sqrt(2 * math.log(20)) / 7)
+    assert rad.massart(1.5, 1, 7) == pytest.approx(0.0, abs=1e-12)
+    for space, patterns in ((Intervals(), 37), (HalfSpaces(2), 58), (Thresholds(), 9)):
+        assert rad.growth_bound(8, space.log_growth) == pytest.approx(math.sqrt(2 * math.log(patterns) / 8), rel=1e-8)
+    assert rad.growth_bound(8, 3.0) == pytest.approx(math.sqrt(6 / 8))
+
+
 @pytest.mark.mission("LTH-44")
 def test_massart_by_enumeration():
     rng = np.random.default_rng(5)
@@ -172,7 +192,10 @@ def test_losses_have_half_the_complexity():
     for _ in range(20):
         H, y = rng.choice([-1, 1], (5, 7)), rng.choice([-1, 1], 7)
         losses = (1 - H * y) / 2
-        assert rad.exact(rad.of_functions(losses)) == pytest.approx(rad.exact(rad.of_functions(H)) / 2, abs=1e-14)
+        half = rad.exact(rad.of_functions(losses))
+        assert half == pytest.approx(rad.exact(rad.of_functions(H)) / 2, abs=1e-14)
+        assert half == pytest.approx(brute_force(losses, 7))
+        assert rad.of_functions(losses).energy == pytest.approx(sum(max(losses[:, i] ** 2) for i in range(7)))
 
 
 @pytest.mark.mission("LTH-03")
@@ -182,6 +205,18 @@ def test_correlation_form_of_the_empirical_error():
     errors = (y != H).mean(axis=1)
     assert errors == pytest.approx(0.5 - (H @ y) / 22)
     assert np.argmin(errors) == np.argmax(H @ y)
+    best = rad.of_functions(H).of(y[None].astype(float))  # the largest sum of y_i h(x_i)
+    assert best == pytest.approx([(H @ y).max()])
+    assert (rad.of_functions(3 * H).n, rad.of_functions(3 * H).energy) == (11, 99.0)
+    assert errors.min() == pytest.approx(0.5 - best[0] / 22)
+    for space in (Thresholds(), Intervals(), Stumps(2)):
+        X = rng.normal(size=(9, getattr(space, "d", 1)))
+        labels = rng.choice([-1, 1], 9)
+        largest = rad.of_space(space, X).of(labels[None].astype(float))[0]
+        assert space.erm(X, labels).errors / 9 == pytest.approx(0.5 - largest / 18)
+        assert largest == max(space.dichotomies(X) @ labels)
+        suprema = rad.of_space(space, X)
+        assert (type(suprema.n), suprema.n, suprema.energy) == (int, 9, 9.0)
 
 
 @pytest.mark.parametrize("n", [1, 5, 10])

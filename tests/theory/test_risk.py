@@ -76,6 +76,9 @@ def test_simulated_risk_of_a_threshold_has_its_closed_form():
         )
         assert found.lower <= abs(t - 0.4) <= found.upper
         assert abs(found.value - abs(t - 0.4)) <= 4 * found.standard_error + 1e-12
+        p, half = found.value, math.sqrt(math.log(2 / 0.05) / 80_000)  # Hoeffding's
+        assert (found.lower, found.upper) == pytest.approx((max(0.0, p - half), min(1.0, p + half)))
+        assert found.standard_error == pytest.approx(math.sqrt(p * (1 - p) / 39_999))
 
 
 @pytest.mark.mission("CON-26")
@@ -88,6 +91,9 @@ def test_simulated_risk_of_a_linear_function_under_a_gaussian():
 
     found = risk.simulated_risk(squared, draws=40_000)
     assert abs(found.value - 0.5) <= 4 * found.standard_error
+    drawn = squared(np.random.default_rng(0), 40_000)
+    mean, error = drawn.mean(), drawn.std(ddof=1) / 200
+    assert found == pytest.approx((mean, error, mean - 4 * error, mean + 4 * error))
 
     def sign(rng, m):
         y = rng.choice([-1, 1], m)
@@ -120,6 +126,8 @@ def test_the_bayes_classifier_minimises_the_expected_risk():
         ]
         assert error == pytest.approx(min(everything))
         assert law.risk(lambda z, t=table: np.array([t[(float(v),)] for v in z])) == pytest.approx(error)
+        missed = law.risk(lambda z: np.where(z > 1, 1, -1), lambda t, f: 3.0 * ((t == 1) & (f == -1)))  # not symmetric
+        assert missed == pytest.approx(3 * law.probability[(y == 1) & (x <= 1)].sum())
 
 
 @pytest.mark.mission("CON-52", "CON-53")
@@ -183,6 +191,8 @@ def test_regularised_choice():
     risks, penalties = rng.random(30), rng.random(30)
     assert risk.regularised_minimum(risks, penalties, 0.0) == np.argmin(risks)
     chosen = [risk.regularised_minimum(risks, penalties, lam) for lam in np.linspace(0, 20, 80)]
+    assert chosen == [min(range(30), key=lambda i: risks[i] + lam * penalties[i]) for lam in np.linspace(0, 20, 80)]
+    assert len(set(chosen)) > 3
     assert np.all(np.diff(risks[chosen]) >= 0)
     assert np.all(np.diff(penalties[chosen]) <= 0)
     assert risk.regularised_minimum([1.0, 1.0], [3.0, 2.0], 0.0) == 1  # ties go to the simpler one

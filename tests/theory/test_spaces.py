@@ -111,6 +111,13 @@ def test_dichotomies_against_linear_programmes(space):
             assert len(expected) == space.growth(m)
 
 
+@pytest.mark.mission("LTH-23", "LTH-24", "LTH-25", "LTH-26", "LTH-28", "LTH-29", "LTH-30", "LTH-31")
+def test_no_class_makes_more_patterns_than_there_are():
+    assert [Finite(100).growth(m) for m in (1, 3, 6, 7, 9)] == [2, 8, 64, 100, 100]
+    assert [HalfSpaces(2, bias=False).growth(m) for m in (1, 2, 3, 6)] == [2, 4, 7, 1 + 6 + 15]
+    assert [HalfSpaces(3).growth(m) for m in (3, 4, 5, 6)] == [8, 16, 30, 2 * (1 + 5 + 10 + 10)]
+
+
 @pytest.mark.mission("LTH-25")
 @pytest.mark.parametrize("space", [HalfSpaces(2), PolynomialClassifiers(1, 2), Balls(2)], ids=repr)
 def test_dichotomies_of_points_in_special_position(space):
@@ -194,7 +201,7 @@ def test_log_growth_follows_growth_for_large_samples():
     assert HalfSpaces(3000).log_growth(10**6) < 10**6 * math.log(2)
 
 
-@pytest.mark.mission("LTH-29")
+@pytest.mark.mission("LTH-26", "LTH-28", "LTH-29")
 def test_worked_example_intervals():
     space = Intervals()
     assert space.vc_dimension == 2
@@ -206,9 +213,13 @@ def test_worked_example_intervals():
     assert not space.realizes([1.0, 2.0, 3.0], [1, -1, 1])
     assert as_set(all_labellings(3)) - as_set(space.dichotomies([1.0, 2.0, 3.0])) == {(1, -1, 1)}
     assert len(space.largest_shattered(np.arange(8.0))) == 2
+    assert space.largest_shattered(x) == (0, 1)
+    assert [UnionsOfIntervals(k).vc_dimension for k in (1, 2, 5)] == [2, 4, 10]
+    assert space.largest_shattered([3.0, 3.0, 4.0]) == (0, 2)
+    assert space.dichotomies([-0.0, 0.0]).tolist() == [[-1, -1], [1, 1]]  # one point
 
 
-@pytest.mark.mission("LTH-24", "LTH-26", "LTH-30")
+@pytest.mark.mission("LTH-24", "LTH-26", "LTH-28", "LTH-30")
 def test_worked_example_half_planes():
     space = HalfSpaces(2)
     assert space.vc_dimension == 3
@@ -220,6 +231,9 @@ def test_worked_example_half_planes():
     assert len(space.dichotomies([[0, 0], [1, 0], [0, 1], [1, 1]])) == 14
     assert len(space.dichotomies([[0, 0], [4, 0], [0, 4], [1, 1]])) == 14
     assert len(space.largest_shattered([[0, 0], [4, 0], [0, 4], [1, 1], [3, 2]])) == 3
+    assert space.largest_shattered([[0, 0], [1, 1], [2, 2], [5, 0]]) == (0, 1, 3)
+    assert len(HalfSpaces(1).dichotomies([1.0, 2.0, 3.0])) == 6  # points of the line may be a flat list
+    assert MulticlassHalfSpaces(2, 2).growth(3) == HalfSpaces(2).growth(3) == 8
 
 
 @pytest.mark.mission("LTH-30", "LTH-31")

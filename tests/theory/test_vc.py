@@ -65,6 +65,7 @@ def test_exponential_form_of_sauer():
     for d in range(1, 15):
         for m in range(d, 80):
             assert vc.log_sauer_simple(m, d) >= math.log(vc.sauer(m, d))
+            assert vc.log_sauer_simple(m, d) == pytest.approx(d * math.log(math.e * m / d), rel=1e-9)
     with pytest.raises(ValueError, match="n must be at least d"):
         vc.log_sauer_simple(3, 4)
     with pytest.raises(ValueError, match="for d = 0 the growth is 1"):

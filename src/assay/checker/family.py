@@ -6,7 +6,7 @@ names, and nothing else. Whoever brings a family from outside the package calls 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -94,6 +94,15 @@ def register(family: Family) -> Family:
     _registered[family.name] = family
     define(family.claims)
     return family
+
+
+def register_variant(name: str, variant: Variant) -> None:
+    """Make a variant of a family known that lives outside the package, "naive_bayes.geometric" for example."""
+    module, _, own = name.partition(".")
+    family = find(f"{module}.{next(iter(import_module(f'assay.checker.families.{module}').FAMILY.variants))}")[0]
+    if own in family.variants:
+        raise ValueError(f"family: there is a variant {name!r} already.")
+    _registered[module] = replace(family, variants={**family.variants, own: variant})
 
 
 def find(name: Any) -> tuple[Family, Variant]:

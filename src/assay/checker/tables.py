@@ -132,8 +132,11 @@ def _own_rows(certificate: Certificate, cells: Cells, rows: int) -> np.ndarray:
     if not len(held) or held[0] < 0 or held[-1] >= len(rest):
         raise Rejected("the split names rows that the table does not have")
     unit = _units(certificate, cells, rows)
+    units = int(unit.max()) + 1
     count = looks["units"] if looks["parts"] else len(np.unique(unit[rest[held]]))
-    drawn = drawn_order(int(unit.max()) + 1, seed, GROUPS if certificate.named_columns else HOLDOUT)[:count]
+    if count > units:
+        raise Rejected(f"{count} hold-out rows or groups were drawn, and the table has {units}")
+    drawn = drawn_order(units, seed, GROUPS if certificate.named_columns else HOLDOUT)[:count]
     inside = np.flatnonzero(np.isin(unit, drawn))
     mine, later = inside, inside[:0]
     if looks["parts"]:

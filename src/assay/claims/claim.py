@@ -5,7 +5,7 @@ holds claims that are read together, fingerprints of data and model, and the led
 Nothing here computes or judges: `seal` makes these records, `verify` checks them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -150,6 +150,10 @@ class Certificate:
             if named and all(claim.params.get(k) == v for k, v in params.items()):
                 return claim
         raise KeyError(f"No claim {name} in this certificate; it has {', '.join(c.kind for c in self.claims)}.")
+
+    def __iter__(self) -> Iterator[Claim]:
+        """Yield the claims."""
+        return iter(self.claims)
 
     def __getitem__(self, name: str) -> Claim:
         """Return the first claim of that name: `certificate["logistic.gap"]`."""

@@ -39,7 +39,7 @@ def sections(certificate: Certificate) -> Iterator[Section]:
         yield Section("About new data", [_about_new(claim, risks) for claim in risks])
     if certificate.not_applicable:
         lines = [f"{_name(gap.template)}: {gap.reason}" for gap in certificate.not_applicable]
-        yield Section("Not claimed, and why", lines)
+        yield Section("Not claimed, and why, in the words of who made this", lines)
     if risks:
         yield Section("What new data means here", [population(certificate)])
         yield Section("Confidence", list(_ledger(certificate)))

@@ -1,6 +1,7 @@
 """The commands and their options. Each imports what it needs when it runs, so that `assay --help` is quick.
 
-Exit codes: 0 done, 1 verification failed, 2 bad usage or bad data, 3 an error of Assay itself, 130 stopped.
+Exit codes: 0 done, 1 verification failed, 2 bad usage or bad data, 3 rows that look otherwise
+(`predict --fail-on-drift`), 4 an error of Assay itself, 130 stopped.
 """
 
 import sys
@@ -52,7 +53,7 @@ def learn(
     target: Annotated[str, _option("The column to predict; bundled tables have one of their own.")] = "",
     time: Annotated[float | None, _option("Seconds for everything; at most 60 if left out.")] = None,
     trials: Annotated[int | None, _option("Judge so many settings instead: the same bits on every machine.")] = None,
-    metric: Annotated[str, _option("error, balanced, logloss, auc, brier or f1; mae or rmse for numbers.")] = "",
+    metric: Annotated[str, _option("error, balanced, logloss, auc, brier or f1; mae, rmse or r2 for numbers.")] = "",
     cost: Annotated[Path | None, _option("A CSV file: in row i, column j the cost of deciding j for i.")] = None,
     confidence: Annotated[str, typer.Option(help="How sure the statements about new data must be.")] = "0.95",
     holdout: Annotated[
@@ -117,6 +118,7 @@ def verify(
         float | None,
         typer.Option(help="Seconds; claims that are not judged by then cannot be checked.", show_default=False),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Check the certificate of a model against the table it was learnt from."""
     from assay.cli import checking
@@ -127,7 +129,7 @@ def verify(
             return
         if not source:
             raise ValueError("name the table that the model was learnt from: assay verify model.assay data.csv.")
-        holds = checking.verify(model, source, limit)
+        holds = checking.verify(model, source, limit, as_json)
     if not holds:
         raise typer.Exit(1)
 
@@ -160,6 +162,11 @@ def predict(
         float | None,
         typer.Option(help="Two classes: say the second from this probability on.", show_default=False),
     ] = None,
+    keep: Annotated[str, _option("Columns of the input to write too, with commas, or all.", "--keep", "--id")] = "",
+    fail_on_drift: Annotated[
+        bool, typer.Option("--fail-on-drift", help="Exit with 3 if the rows do not look like the old ones.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: predictions, drift, notes.")] = False,
 ) -> None:
     """Predict the target of each row of a table, and say if its rows do not look like the old ones.
 
@@ -168,8 +175,10 @@ def predict(
     from assay.cli import predicting
 
     with _messages():
-        asked = predicting.Asked(proba, sets, intervals, threshold)
-        predicting.predict(model, source, out, raw, asked)
+        asked = predicting.Asked(proba, sets, intervals, threshold, _words(keep))
+        alike = predicting.predict(model, source, out, raw, asked, as_json)
+    if fail_on_drift and not alike:
+        raise typer.Exit(3)
 
 
 @app.command()
@@ -178,12 +187,13 @@ def compare(
     second: ModelFile,
     source: Annotated[str, typer.Argument(help="A table with the target.", show_default=False)],
     confidence: Annotated[float, typer.Option(help="How sure the statement must be.")] = 0.95,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
     """Say whether one model is proved better than another, on rows that neither was fitted to."""
     from assay.cli import comparing
 
     with _messages():
-        comparing.compare(first, second, source, confidence)
+        comparing.compare(first, second, source, confidence, as_json)
 
 
 @app.command()
@@ -265,6 +275,18 @@ def studio(
 
 
 @app.command()
+def card(
+    model: ModelFile,
+    out: Annotated[Path | None, _option("A .md or .html file; printed as Markdown if left out.")] = None,
+) -> None:
+    """Write the model card: data, bounds, assumptions, how to verify, with blanks for what only people know."""
+    from assay.cli import cards
+
+    with _messages():
+        cards.card(model, out)
+
+
+@app.command()
 def serve(
     model: ModelFile,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,
@@ -314,7 +336,7 @@ def _messages() -> Iterator[Any]:
     except Exception as error:
         typer.echo(f"assay: {_said(error)}", err=True)
         known = isinstance(error, (ValueError, OSError, ImportError, MemoryError))
-        raise typer.Exit(2 if known else 3) from None
+        raise typer.Exit(2 if known else 4) from None
 
 
 def _said(error: Exception) -> str:

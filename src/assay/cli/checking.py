@@ -1,6 +1,8 @@
 """`assay verify`: is the table the one that was certified, and does every claim hold?"""
 
+import json
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table as Grid
@@ -12,6 +14,7 @@ from assay.checker.audit import audit as lines_of
 from assay.checker.audit import families_of, loaded, sizes
 from assay.checker.verdict import Report
 from assay.claims.claim import Certificate, Claim
+from assay.claims.document import digest
 from assay.claims.words import assumptions
 from assay.cli.predicting import open_model, using
 from assay.cli.screen import say
@@ -37,9 +40,9 @@ def audit(model_file: Path) -> None:
     print(", ".join(f"{file} ({lines})" for file, lines in files.items()))
 
 
-def verify(model_file: Path, source: str, limit: float | None = None) -> bool:
+def verify(model_file: Path, source: str, limit: float | None = None, as_json: bool = False) -> bool:
     """Run the command; return whether the certificate holds."""
-    console = Console()
+    console = None if as_json else Console()
     model, certificate = open_model(model_file)
     if certificate is None:
         raise ValueError(f"{model_file} holds no certificate, so there is nothing to verify.")
@@ -47,11 +50,29 @@ def verify(model_file: Path, source: str, limit: float | None = None) -> bool:
         return _verify(console, model, certificate, source, limit)
 
 
-def _verify(console: Console, model: TableModel, certificate: Certificate, source: str, limit: float | None) -> bool:
+def _verify(
+    console: Console | None, model: TableModel, certificate: Certificate, source: str, limit: float | None
+) -> bool:
     bundled = source in datasets.TARGETS and not Path(source).exists()
     report = assay.verify(certificate, model, datasets.load(source) if bundled else source, limit=limit)
-    _show(console, certificate, report)
+    if console is None:
+        print(json.dumps(_record(certificate, report), ensure_ascii=False, indent=1))
+    else:
+        _show(console, certificate, report)
     return report.holds
+
+
+def _record(certificate: Certificate, report: Report) -> dict[str, Any]:
+    """Return the verdict for scripts."""
+    claims = [
+        {"code": claim.template, "claim": verdict.claim, "verdict": verdict.status, "reason": verdict.reason,
+         "value": claim.value, "direction": claim.direction, "says": _statement(claim)}
+        for claim, verdict in zip(certificate.claims, report.verdicts)
+    ]  # fmt: skip
+    return {
+        "holds": report.holds, "reason": report.reason, "certificate": digest(certificate),
+        "delta": certificate.delta_total, "about": report.about, "if": assumptions(certificate), "claims": claims,
+    }  # fmt: skip
 
 
 def _show(console: Console, certificate: Certificate, report: Report) -> None:

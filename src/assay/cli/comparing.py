@@ -1,5 +1,7 @@
 """`assay compare`: is one model proved better than another?"""
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -10,7 +12,7 @@ from assay.cli.predicting import open_model, using
 from assay.cli.screen import say
 
 
-def compare(first: Path, second: Path, source: str, confidence: float) -> None:
+def compare(first: Path, second: Path, source: str, confidence: float, as_json: bool = False) -> None:
     """Run the command."""
     if not 0 < confidence < 1:
         raise ValueError(f"--confidence must be a number between 0 and 1, such as 0.95; got {confidence:g}.")
@@ -18,6 +20,10 @@ def compare(first: Path, second: Path, source: str, confidence: float) -> None:
     bundled = source in datasets.TARGETS and not Path(source).exists()
     with using(first):
         found = explaining.compare(*models, datasets.load(source) if bundled else source, delta=1 - confidence)
+    if as_json:
+        record = asdict(found) | {"first": str(first), "second": str(second), "confidence": confidence}
+        print(json.dumps(record, ensure_ascii=False, indent=1))
+        return
     console = Console()
     kind = "error rate" if models[0].model.task == "classify" else "mean absolute error"
     for which, path, loss in zip(("First", "Second"), (first, second), found.losses, strict=True):

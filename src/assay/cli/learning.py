@@ -23,6 +23,7 @@ from assay.data import RawTable, raw_table
 from assay.data.table import listed
 from assay.learning import TASKS, Candidate, Study, percent
 from assay.learning.events import Event, Finished, First, Left, Note, Started
+from assay.learning.spaces import task_named
 from assay.text import shown
 
 
@@ -126,8 +127,7 @@ def _check(options: Options, output: Output) -> None:
         raise ValueError(f"--confidence must be a number between 0 and 1, such as 0.95; got {options.confidence!r}.")
     if options.holdout is not None and not 0 < options.holdout < 1:
         raise ValueError(f"--holdout must be a share between 0 and 1, such as 0.25; got {options.holdout:g}.")
-    if options.task not in (None, *TASKS):
-        raise ValueError(f"--task must be classify or regress; got {options.task!r}.")
+    task_named(options.task)
     if options.clip is not None and not 0 < options.clip < float("inf"):
         raise ValueError(f"--clip must be a finite number > 0; got {options.clip:g}.")
     for path in (output.out, output.report, *([output.log] if output.log else [])):

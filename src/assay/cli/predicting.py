@@ -1,7 +1,8 @@
 """`assay predict`: stream rows in and predictions out."""
 
+import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import compress
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from assay import data, datasets, persist
+from assay.claims.claim import Certificate
+from assay.claims.document import digest
 from assay.cli.paths import keep_apart
 from assay.cli.spreadsheet import cells
+from assay.data.kinds import as_text, decoded
 from assay.data.table import listed
 from assay.files import written_whole
 from assay.guarantees.ledger import before_looks
@@ -23,36 +27,81 @@ ROWS_AT_ONCE = 65_536
 
 
 class Asked(NamedTuple):
-    """What is written beside the predictions."""
+    """What is written beside the predictions; `keep` are columns of the input."""
 
     proba: bool = False
     sets: float | None = None
     intervals: float | None = None
     threshold: float | None = None
+    keep: Sequence[str] = ()
 
 
 PLAIN = Asked()
-Part = dict[str, np.ndarray]
-"""Columns of a part of the predictions."""
+Part = dict[str, Any]
+"""Columns of a part of the predictions: arrays of NumPy, or of Arrow."""
+ALL = "all"
+"""Said instead of names, every column of the input is kept."""
 
 
-def predict(model_file: Path, source: str, out: Path | None, raw: bool, asked: Asked = PLAIN) -> None:
-    """Run the command."""
+class Told:
+    """What there is to say about the rows: on standard error as it comes, or kept for JSON."""
+
+    def __init__(self, kept: bool) -> None:
+        self.notes: list[str] = []
+        self.moved: list[str] = []
+        self.rows = 0
+        self._kept, self._about = kept, {""}
+
+    def __call__(self, sentence: str, about: str = "") -> None:
+        """Say a sentence; about one thing, the first alone."""
+        if about and about in self._about:
+            return
+        self._about.add(about)
+        self.notes.append(sentence)
+        if not self._kept:
+            print(shown(f"assay: {sentence}"), file=sys.stderr)
+
+
+def predict(
+    model_file: Path, source: str, out: Path | None, raw: bool, asked: Asked = PLAIN, as_json: bool = False
+) -> bool:
+    """Run the command; return whether the rows look like those that the model was learnt from."""
     if out is not None:
         if out.suffix.lower() not in (".csv", ".parquet"):
             raise ValueError(f"--out must end in .csv or .parquet; got {str(out)!r}.")
         keep_apart([source, model_file], {"--out": out})
     model, certificate = open_model(model_file)
     _check(model, asked)
+    tell = Told(as_json)
     if model.marginal and (asked.sets is not None or asked.intervals is not None):
-        _tell(
+        tell(
             "the coverage is marginal: the chance that a new row's answer is inside, over the rows of the table and "
             "the new row together; it is no promise with a confidence for this table."
         )
     delta = 0.05 if certificate is None else before_looks(certificate)
-    parts = _predictions(model, source, asked, delta)
+    parts = _predictions(model, source, asked, delta, tell)
     with using(model_file):
+        if not as_json:
+            _write(parts, out, raw)
+        else:
+            print(json.dumps(_record(parts, out, raw, certificate, tell), ensure_ascii=False, indent=1))
+    return not tell.moved
+
+
+def _record(
+    parts: Iterator[Part], out: Path | None, raw: bool, certificate: Certificate | None, tell: Told
+) -> dict[str, Any]:
+    """Return the predictions, or where they were written, with what there is to say about them."""
+    found: dict[str, Any] = {"certificate": None if certificate is None else digest(certificate)}
+    if out is not None:
         _write(parts, out, raw)
+        found["out"] = str(out)
+    else:
+        columns = ({name: _listed(values) for name, values in part.items()} for part in parts)
+        found["predictions"] = [
+            dict(zip(part, row, strict=True)) for part in columns for row in zip(*part.values(), strict=True)
+        ]
+    return {**found, "rows": tell.rows, "drift": tell.moved, "notes": tell.notes}
 
 
 def _check(model: TableModel, asked: Asked) -> None:
@@ -102,39 +151,63 @@ def using(path: Path) -> Iterator[None]:
         raise ValueError(f"the model in {path} cannot be used: {type(error).__name__}: {error}") from error
 
 
-def _predictions(model: TableModel, source: str, asked: Asked, delta: float) -> Iterator[Part]:
+def _predictions(model: TableModel, source: str, asked: Asked, delta: float, tell: Told) -> Iterator[Part]:
     """Yield the predictions of each part of the rows; at the end say which columns look otherwise than before."""
     bundled = source in datasets.TARGETS and not Path(source).exists()
     rows: Any = datasets.load(source).to_arrow() if bundled else source
-    told: set[str] = set()
-    drift = None if model.memory is None else Drift(model.memory, [column.name for column in model.columns])
-    for part in data.raw_chunks(rows, ROWS_AT_ONCE, [column.name for column in model.columns]):
+    needed = [column.name for column in model.columns]
+    keep = _kept(rows, asked.keep)
+    drift = None if model.memory is None else Drift(model.memory, needed)
+    for part in data.raw_chunks(rows, ROWS_AT_ONCE, list(dict.fromkeys([*keep, *needed]))):
         if not part.n_rows:
             continue
-        if part.note and part.note not in told:
-            told.add(part.note)
-            _tell(part.note)
-        fitting = model.read(part)
+        if part.note:
+            tell(part.note, "the file")
+        fitting, X = model.read_and_encode(part)
         for name, values in fitting.unknown.items():
-            if name not in told:
-                told.add(name)
-                _tell(f"column {name!r} has values unknown to the model: {', '.join(values[:5])}")
+            tell(f"column {name!r} has values unknown to the model: {', '.join(values[:5])}", f"levels of {name}")
         for column in fitting.columns.values():
-            if column.note.endswith("are gaps") and column.name not in told:
-                told.add(column.name)
-                _tell(f"column {column.name!r}: {column.note}")
+            if column.note.endswith("are gaps"):
+                tell(f"column {column.name!r}: {column.note}", f"gaps of {column.name}")
         if drift is not None:
             drift.see(fitting)
-        yield _columns(model, model.encode(part)[0], asked, delta)
+        tell.rows += part.n_rows
+        found = _columns(model, X, asked, delta)
+        if clash := set(keep) & set(found):
+            raise ValueError(f"--keep {min(clash)}: a column of the predictions has this name; rename the one kept.")
+        yield {name: part.arrow.column(name) for name in keep} | found
     if asked.sets is not None or asked.intervals is not None:
-        _tell("sets and intervals are as wide as the model file says; `assay verify` with its table checks that.")
-    moved = [] if drift is None else drift.moved()
-    if moved:
-        _tell(
-            f"these rows do not look like those that the model was learnt from, in {listed(moved)}; "
+        tell("sets and intervals are as wide as the model file says; `assay verify` with its table checks that.")
+    tell.moved = [] if drift is None else drift.moved()
+    if tell.moved:
+        tell(
+            f"these rows do not look like those that the model was learnt from, in {listed(tell.moved)}; "
             "what its certificate says is about rows like the old ones. (Rows of one source are said to differ once in "
             f"{round(1 / FALSE_ALARM)} times.)"
         )
+
+
+def _kept(rows: Any, keep: Sequence[str]) -> list[str]:
+    """Return the columns of the input that are written too."""
+    if not keep:
+        return []
+    known = data.names(rows)
+    if list(keep) == [ALL] and ALL not in known:
+        return known
+    absent = [name for name in keep if name not in known]
+    if absent:
+        raise ValueError(f"--keep {absent[0]}: there is no such column; the table has {listed(known)}.")
+    return list(keep)
+
+
+def _listed(values: Any) -> list[Any]:
+    """Return the values of a column; those of Arrow that are no numbers as they are spelled."""
+    if isinstance(values, np.ndarray):
+        return values.tolist()
+    import pyarrow as pa
+
+    plain = pa.types.is_floating(values.type) or pa.types.is_integer(values.type)
+    return values.to_pylist() if plain else as_text(values).to_pylist()
 
 
 def _columns(model: TableModel, X: np.ndarray, asked: Asked, delta: float) -> Part:
@@ -155,10 +228,6 @@ def _columns(model: TableModel, X: np.ndarray, asked: Asked, delta: float) -> Pa
     return found
 
 
-def _tell(sentence: str) -> None:
-    print(shown(f"assay: {sentence}"), file=sys.stderr)
-
-
 def _write_csv(file: TextIO, parts: Iterable[Part], line: Callable[[Iterable[object]], str]) -> None:
     """Write the parts; the header when the first one is there, so that a failure writes nothing."""
     begun = False
@@ -166,9 +235,13 @@ def _write_csv(file: TextIO, parts: Iterable[Part], line: Callable[[Iterable[obj
         if not begun:
             file.write(line(part))
         begun = True
-        file.writelines(map(line, zip(*(values.tolist() for values in part.values()), strict=True)))
+        file.writelines(map(line, zip(*(_cells(values) for values in part.values()), strict=True)))
     if not begun:
         file.write(line(["prediction"]))
+
+
+def _cells(values: Any) -> list[Any]:
+    return ["" if value is None else value for value in _listed(values)]
 
 
 def _write_parquet(path: Path, parts: Iterable[Part]) -> None:
@@ -178,7 +251,11 @@ def _write_parquet(path: Path, parts: Iterable[Part]) -> None:
     writer = None
     try:
         for part in parts:
-            batch = pa.table({name: pa.array(values.tolist()) for name, values in part.items()})
+            columns = {
+                name: pa.array(values.tolist()) if isinstance(values, np.ndarray) else decoded(values)
+                for name, values in part.items()
+            }
+            batch = pa.table(columns)
             writer = writer or parquet.ParquetWriter(path, batch.schema)
             writer.write_table(batch)
     finally:

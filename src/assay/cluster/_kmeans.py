@@ -72,9 +72,13 @@ class Centroids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, T
     """What learners share whose clusters are the cells of the nearest centres."""
 
     family = "centroids"
+
     figure = "prototypes"
     distance_template = "P26/1"
     cluster_centers_: np.ndarray
+
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        return {"_n_threads": 1}
 
     @property
     def _n_features_out(self) -> int:

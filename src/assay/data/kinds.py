@@ -15,6 +15,9 @@ from assay.data.columns import MORE_KINDS, Column, ColumnType, Schema
 from assay.data.table import Table, bad_cells_note, fitted, listed, refuse_bad_cells
 from assay.data.words import is_prose
 
+MIXED = {b"cells": b"text and numbers"}
+"""What a source that knows types says of a column of text in which some cells were numbers."""
+
 
 class Wish(NamedTuple):
     """How the columns of a table are to be read."""
@@ -52,7 +55,9 @@ def typed(table: pa.Table, wish: Wish) -> Table:
         if wish.schema is None and not wish.exact and (why := _says_nothing(name, values, i)):
             left_out[name] = why
         else:
-            columns.append(_column(name, values, wish, wanted.get(name)))
+            mixed = table.schema.field(i).metadata == MIXED
+            told = wish._replace(knows_numbers=wish.knows_numbers and not mixed)
+            columns.append(_column(name, values, told, wanted.get(name)))
     return Table(columns, left_out, n_rows=table.num_rows)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from assay.data.kinds import MIXED
 from assay.data.places import Place, opened, opened_text
 
 _MISSING_PACKAGE = "reading Excel files needs openpyxl: pip install 'assay[excel]'."
@@ -22,7 +23,21 @@ def from_records(records: Sequence[Any], where: Any) -> pa.Table:
         if not isinstance(one, Mapping):
             raise ValueError(f"{where}: row {i} (counted from 0) is no object of column names and values.")
     names = dict.fromkeys(str(name) for one in records for name in one)
-    return pa.table({name: cells([one.get(name) for one in records], name) for name in names})
+    return _table([(name, [one.get(name) for one in records]) for name in names])
+
+
+def _table(columns: Sequence[tuple[str, Sequence[Any]]]) -> pa.Table:
+    """Return the table; a column of which some cells alone are numbers says so, since all became text."""
+    arrays = [cells(values, name) for name, values in columns]
+    fields = [
+        pa.field(name, array.type, metadata=MIXED if _is_mixed(array, values) else None)
+        for array, (name, values) in zip(arrays, columns, strict=True)
+    ]
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def _is_mixed(array: pa.Array, values: Sequence[Any]) -> bool:
+    return pa.types.is_string(array.type) and any(type(one) in (int, float) for one in values)
 
 
 def cells(values: Sequence[Any], name: str) -> pa.Array:
@@ -87,4 +102,4 @@ def _sheet(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> pa.Table:
         for i, (name, column) in enumerate(zip(header, columns, strict=False))
         if name is not None or any(cell is not None for cell in column)
     ]
-    return pa.table([cells(column, name) for name, column in kept], names=[name for name, _ in kept])
+    return _table(kept)

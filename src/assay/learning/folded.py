@@ -166,7 +166,7 @@ class FoldedTable(TableModel):
 
     def read(self, source: Any, *, lenient: bool = False) -> Table:
         """Return the columns as members read them; `unknown` are levels that one of them does not know."""
-        rows = raw_table(source)
+        rows = raw_table(self.named(source))
         tables = [one.read(rows, lenient=lenient) for one in self.members]
         known = {name: column for table in reversed(tables) for name, column in table.columns.items()}
         unknown = {name: values for table in tables for name, values in table.unknown.items()}
@@ -174,12 +174,12 @@ class FoldedTable(TableModel):
 
     def raw(self, source: Any) -> np.ndarray:
         """Return the raw rows of the members side by side."""
-        rows = raw_table(source)
+        rows = raw_table(self.named(source))
         return np.hstack([one.raw(rows) for one in self.members])
 
     def read_and_encode(self, source: Any, *, lenient: bool = False) -> tuple[Table, np.ndarray]:
         """Return the columns that members read, and the raw rows, which the members encode."""
-        rows = raw_table(source)
+        rows = raw_table(self.named(source))
         return self.read(rows, lenient=lenient), self.raw(rows)
 
     def _used(self, source: RawTable) -> Used:

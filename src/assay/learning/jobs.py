@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ class Recipe:
 
     def make(self, nominal: list[int]) -> Learner:
         """Return the learner, not fitted."""
-        kind = find(self.kind)
+        kind = _class_of(self.kind)
         given = {"random_state": self.seed, "nominal": nominal, **self.settings}
         if self.members:
             given |= kind.card.begin(0)
@@ -55,6 +56,15 @@ class Recipe:
         options = {"cost": self.cost} if self.cost is not None else {}
         options |= {"threshold": self.threshold} if self.threshold else {}
         return find(self.wrapped)(estimator=made, **options)
+
+
+def _class_of(name: str) -> type[Learner]:
+    """Return the class of a learner; one from outside the package is registered where its module is loaded."""
+    try:
+        return find(name)
+    except ValueError:
+        import_module(name.rpartition(".")[0])
+        return find(name)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ error     share of rows predicted wrongly             balanced   mean over class
 logloss   mean of -ln p(y)                            brier      mean of half the squared distance of p from y
 auc       1 - area under the ROC curve (shown as area)            f1   1 - F1, of the rarer of two classes, or the mean
 cost      mean cost by a matrix                       mae, rmse  mean absolute, root mean squared error
+r2        squared errors over those of the rows' own mean (shown as 1 minus that)
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from assay.learning.spaces import TASKS
+from assay.messages import Message
+
 CLASSES = ("error", "balanced", "logloss", "auc", "brier", "f1")
-NUMBERS = ("mae", "rmse")
+NUMBERS = ("mae", "rmse", "r2")
+_SCORERS = {
+    "accuracy": "error", "balanced_accuracy": "balanced", "neg_log_loss": "logloss", "log_loss": "logloss",
+    "roc_auc": "auc", "roc_auc_ovr": "auc", "neg_brier_score": "brier", "f1_macro": "f1",
+    "neg_mean_absolute_error": "mae", "mean_absolute_error": "mae", "neg_root_mean_squared_error": "rmse",
+    "neg_mean_squared_error": "rmse", "mse": "rmse",
+}  # fmt: skip
+"""Names of scikit-learn's scorers that rank models as one of ours does."""
 _LEAST = 1e-15
 
 
@@ -32,7 +43,7 @@ class Metric:
     @property
     def turned(self) -> bool:
         """Whether people know it as a score, 1 - loss."""
-        return self.name in ("auc", "f1")
+        return self.name in ("auc", "f1", "r2")
 
     def shown(self, loss: float) -> float:
         """Return the number that people know it by."""
@@ -42,6 +53,8 @@ class Metric:
         """Return the loss: y and predictions are positions of classes, or numbers; `shares` (rows, classes)."""
         if self.name in NUMBERS:
             error = np.abs(y - predicted)
+            if self.name == "r2":
+                return float((error**2).sum() / max(((y - y.mean()) ** 2).sum(), _LEAST))
             return float(error.mean() if self.name == "mae" else np.sqrt((error**2).mean()))
         if self.name == "error":
             return float(np.mean(y != predicted))
@@ -96,8 +109,9 @@ def chosen_metric(name: str | None, cost: Any, task: str, codes: np.ndarray, n_c
             raise ValueError(f"a cost matrix is what is minimised; leave --metric {name} out.")
         return Metric("cost", matrix)
     allowed = CLASSES if task == "classify" else NUMBERS
+    name = None if name is None else _SCORERS.get(name, name)
     if name is not None and name not in allowed:
-        raise ValueError(f"--metric for {task} must be one of {', '.join(allowed)}; got {name!r}.")
+        raise ValueError(Message("metric.unknown", task=TASKS[task], allowed=list(allowed), given=name))
     if name == "f1" and n_classes == 2:
         return Metric(name, positive=int(np.sum(codes == 1) <= np.sum(codes == 0)))
     return Metric(name or allowed[0])

@@ -67,11 +67,54 @@ class TableModel:
         return self.learner.__sklearn_tags__()
 
     def __sklearn_is_fitted__(self) -> bool:
-        return True
+        return has_seen_rows(self.learner)
+
+    def __sklearn_clone__(self) -> "TableModel":
+        from assay.learning.refit import unfitted
+
+        return unfitted(self)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return what it is made of."""
-        return {"target": self.target, "encoding": self.encoding, "learner": self.learner}
+        own = {"target": self.target, "encoding": self.encoding, "learner": self.learner}
+        inner = self.learner.get_params(deep=True) if deep else {}
+        return own | {f"learner__{name}": value for name, value in inner.items()}
+
+    def set_params(self, **params: Any) -> "TableModel":
+        """Set parameters of the learner, `learner__alpha=0.1`, for when it is fitted again."""
+        inner = {name.removeprefix("learner__"): value for name, value in params.items()}
+        if not all(name.startswith("learner__") for name in params):
+            raise ValueError(f"parameters are those of the learner, such as learner__alpha; got {', '.join(params)}.")
+        self.learner.set_params(**inner)
+        return self
+
+    def fit(self, X: Any, y: Any) -> "TableModel":
+        """Fit the same learner with the same settings to other rows: X without the target, y the target of each.
+
+        Columns are read, and encoded, by what these rows hold. A certificate is about the model before.
+        """
+        from assay.learning.refit import fit_again
+
+        fit_again(self, X, y)
+        return self
+
+    def __repr__(self) -> str:
+        from assay.learning.notebook import model_text
+
+        return model_text(self)
+
+    def _repr_html_(self) -> str:
+        from assay.learning.notebook import model_html
+
+        return model_html(self)
+
+    def named(self, source: Any) -> Any:
+        """Return a source; the columns of an array are named as the model's are."""
+        if not isinstance(source, np.ndarray):
+            return source
+        if source.ndim != 2 or source.shape[1] != len(self.columns):
+            raise ValueError(f"an array must have the model's {len(self.columns)} columns; got shape {source.shape}.")
+        return {column.name: source[:, j] for j, column in enumerate(self.columns)}
 
     def stored(self) -> StoredModel:
         """Return the model as plain data: the encoding in names and numbers, and the learner as its parts."""
@@ -180,7 +223,7 @@ class TableModel:
         """Return the model's columns of what `assay.data.read` reads (a file, a frame, a dict), as training rows were
         read: this is the one way by which rows reach the learner. Unless `lenient`, a column of which many cells cannot
         be read is refused."""
-        rows = raw_table(source, only=[column.name for column in self.columns])
+        rows = raw_table(self.named(source), only=[column.name for column in self.columns])
         return rows.read_as(self.columns, lenient=lenient)
 
     def predict(self, source: Any) -> np.ndarray:
@@ -250,7 +293,7 @@ class TableModel:
 
     def score(self, table: Any, y: Any = None) -> float:
         """Return the share of right predictions, or R^2; `y` is the table's own target if left out."""
-        source = raw_table(table)
+        source = raw_table(self.named(table))
         y = self.labels(source) if y is None else np.asarray(y)
         predicted = self.predict(source)
         if self.task == "classify":
@@ -360,6 +403,20 @@ def has_target(source: RawTable, target: ColumnType, task: str) -> np.ndarray:
     if task == "classify":
         return source.told(target)
     return ~source.read_as((target,), lenient=True).column(target.name).missing
+
+
+def has_seen_rows(learner: Any) -> bool:
+    """Tell whether a learner, or all of its members, are fitted."""
+    if hasattr(learner, "fit"):
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
+
+        try:
+            check_is_fitted(learner)
+        except NotFittedError:
+            return False
+        return True
+    return all(has_seen_rows(one.learner) for one in learner.members)
 
 
 def read_target(source: RawTable, target: ColumnType, task: str, classes: np.ndarray) -> np.ndarray:

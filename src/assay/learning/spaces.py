@@ -12,9 +12,26 @@ import numpy as np
 
 from assay.base import Learner
 from assay.card import Options, Range
+from assay.messages import Message
 from assay.registry import learners as all_learners
 
 TASKS = {"classify": "classification", "regress": "regression"}
+
+
+def task_named(name: str | None) -> str | None:
+    """Return the task that a name means; None stays None.
+
+    >>> task_named("classification"), task_named("regress")
+    ('classify', 'regress')
+    """
+    if name is None or name in TASKS:
+        return name
+    found = next((task for task, words in TASKS.items() if name == words), None)
+    if found is None:
+        raise ValueError(Message("task.unknown", given=name))
+    return found
+
+
 TOO_SLOW = "it would take long for {} training rows; name it with --learners and --force to try it."
 
 _MANY = 30_000  # rows from which the slower half of the first list is not tried unasked

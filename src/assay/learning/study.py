@@ -23,7 +23,7 @@ from assay.claims.claim import Certificate
 from assay.data import RawTable, Table, raw_table
 from assay.explain import Explanation, explain, grouped
 from assay.guarantees.seal import RepeatedUseWarning
-from assay.learning import baseline, spaces, verdict
+from assay.learning import baseline, notebook, spaces, verdict
 from assay.learning import first as first_answer
 from assay.learning import looks as looking
 from assay.learning.events import Event, Note
@@ -60,6 +60,12 @@ class Study:
     baseline: Candidate = field(default_factory=lambda: Candidate(baseline.NAME))
     folds: tuple[FoldModel, ...] = ()
     finalists: tuple[Finalist, ...] = ()
+
+    def __repr__(self) -> str:
+        return notebook.study_text(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.study_html(self)
 
     @property
     def leaderboard(self) -> Any:
@@ -178,7 +184,8 @@ def learn(
     trials : int, optional
         Judge so many settings instead: the result is then the same, to the bit, on every machine.
     metric : str, optional
-        What is minimised: error, balanced, logloss, auc, brier or f1 for classes; mae or rmse for numbers.
+        What is minimised: error, balanced, logloss, auc, brier or f1 for classes; mae, rmse or r2 for numbers. Names of
+        scikit-learn's scorers are understood ("accuracy", "roc_auc", "neg_mean_absolute_error", ...).
     cost : matrix (classes, classes), optional
         cost[i][j] is paid for deciding j where i is true, classes in sorted order; its mean is minimised.
     confidence : str
@@ -227,7 +234,9 @@ def learn(
         if looks is not None:
             known, reserve = looking.reserved(known, target, looks, holdout, seed, group)
         own = None if reserve is None else reserve.held
-        problem = make_problem(known, target, task, holdout, seed, group, time_column, Path(folder), in_folds, own)
+        problem = make_problem(
+            known, target, spaces.task_named(task), holdout, seed, group, time_column, Path(folder), in_folds, own
+        )
         problem.notes[:0] = dropped
         given, clip = clip, None if in_folds else _clip(problem, clip)
         wanted = chosen_metric(metric, cost, problem.task, problem.codes, len(problem.classes))

@@ -99,7 +99,7 @@ def _against_baseline(found: "Study") -> str:
 _WORDS = {
     "error": "error rate", "balanced": "error rate with every class counted alike", "logloss": "log-loss",
     "auc": "area under the ROC curve", "brier": "Brier score", "f1": "F1", "cost": "mean cost",
-    "mae": "mean absolute error", "rmse": "root mean squared error",
+    "mae": "mean absolute error", "rmse": "root mean squared error", "r2": "R^2",
 }  # fmt: skip
 
 

@@ -10,11 +10,13 @@ from assay.linear_model._perceptron import Perceptron, PerceptronTrace, perceptr
 from assay.linear_model._pocket import Pocket
 from assay.linear_model._separator import InseparableWarning, LinearSeparator
 from assay.linear_model._sgd import SGDClassifier, SGDRegressor
+from assay.linear_model._tweedie import GammaRegressor, PoissonRegressor, TweedieRegressor
 from assay.linear_model._voted import VotedPerceptron
 
 __all__ = [
     "ElasticNet",
     "ElasticNetPath",
+    "GammaRegressor",
     "GeneralizedLinearRegressor",
     "InseparableWarning",
     "Lasso",
@@ -24,10 +26,12 @@ __all__ = [
     "Perceptron",
     "PerceptronTrace",
     "Pocket",
+    "PoissonRegressor",
     "RankWarning",
     "Ridge",
     "SGDClassifier",
     "SGDRegressor",
+    "TweedieRegressor",
     "VotedPerceptron",
     "elastic_net_path",
     "hyperplane_margin",

@@ -13,8 +13,8 @@ Method: Fisher scoring (Newton's method with the expected Hessian) with step hal
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
@@ -166,8 +166,8 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
             )
         rows = read_rows(self, X, column_or_1d(y, warn=True) if isinstance(y, np.ndarray) else y, sample_weight)
         require_finite(rows, self)
-        _require_range(self, rows, name, link)
-        problem = _Problem(rows, name, link, float(self.alpha), self.fit_intercept, *rows.sum(_totals))
+        self._require_range(min(rows.map(_least_target)), max(rows.map(_largest_target)))
+        problem = self._problem(rows)
         with fit_log(self, self.max_iter, X, y) as log:
 
             def told(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
@@ -176,12 +176,12 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
 
             found = _closed_form(problem) if (name, link) == ("gaussian", "identity") else None
             if found is None:
-                found = _minimise(problem, self.tol, self.max_iter, told)
+                found = _minimise(problem, self._precision, self.max_iter, told, self._begin(problem))
             else:
                 told(found.x, found.value, found.gradient)
         self.coef_, self.intercept_ = problem.unpack(found.x)
         self.n_iter_ = found.n_iter
-        self.deviance_ = float(rows.sum(_deviance, self.coef_, self.intercept_, name, link))
+        self.deviance_ = problem.deviance(found.x)
         if found.status != "converged":
             warnings.warn(
                 f"{type(self).__name__}: not converged after {found.n_iter} steps ({found.status}); "
@@ -192,6 +192,27 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
                 stacklevel=2,
             )
         return self
+
+    def _problem(self, rows: Rows) -> "Problem":
+        """Return the objective on these rows."""
+        sums = rows.sum(totals)
+        return Problem(rows, self.distribution, self.link_, float(self.alpha), bool(self.fit_intercept), *sums)
+
+    @property
+    def _precision(self) -> float:
+        """The estimated distance to the minimum at which the fit stops."""
+        return self.tol
+
+    def _begin(self, problem: "Problem") -> np.ndarray | None:
+        """Return coefficients to start from, if there are better ones than none."""
+        return None
+
+    def _require_range(self, least: float, most: float) -> None:
+        low, strict, high = _RANGES[self.distribution]
+        if least < low or (strict and least <= low) or most > high:
+            bounds = f"y {'>' if strict else '>='} 0" + (" and y <= 1" if high == 1.0 else "")
+            needs = f"the {self.distribution} distribution needs {bounds}"
+            raise refuse(self, f"{needs}; got values from {least:g} to {most:g}.")
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the mean of each row, g^-1(<w, x> + b)."""
@@ -216,14 +237,7 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
                 Message("why.link-convexity"),
             )
             return
-        problem = _Problem(
-            rows,
-            self.distribution,
-            self.link_,
-            float(self.alpha),
-            bool(self.fit_intercept),
-            *rows.sum(_totals),
-        )
+        problem = self._problem(rows)
         x = problem.pack(self.coef_, self.intercept_)
         _, gradient = problem.value_gradient(x)
         largest = np.append(rows.largest_entries, 1.0)[: len(x)]
@@ -256,7 +270,8 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
 
 
 # The problem --------------------------------------------------------------------------------------
-class _Problem(NamedTuple):
+@dataclass(frozen=True)
+class Problem:
     """The objective as a function of x = (w, b), and the sum and mean of weights and targets."""
 
     rows: Rows
@@ -305,6 +320,10 @@ class _Problem(NamedTuple):
         matrix[np.arange(d), np.arange(d)] += self.alpha
         return matrix if self.intercept else matrix[:d, :d]
 
+    def deviance(self, x: np.ndarray) -> float:
+        """Return sum_i s_i d(y_i, mu_i)."""
+        return float(self.rows.sum(_deviance, *self.unpack(x), self.distribution, self.link))
+
     def curvature(self, x: np.ndarray) -> Solve:
         matrix = self.hessian(x)
         ridge = 1e-13 * float(np.trace(matrix)) + 1e-300
@@ -312,7 +331,7 @@ class _Problem(NamedTuple):
         return lambda g: cho_solve(factor, g)
 
 
-def _closed_form(problem: _Problem) -> Found | None:
+def _closed_form(problem: Problem) -> Found | None:
     """Return the least-squares solution, to the accuracy of Ridge; None if it could not be had."""
     solution = solve(problem.rows, problem.alpha * problem.weight, Options(problem.intercept))
     if solution is None:
@@ -321,7 +340,7 @@ def _closed_form(problem: _Problem) -> Found | None:
     return Found(x, *problem.value_gradient(x), 0.0, 1, "converged")
 
 
-def _minimise(problem: _Problem, tol: float, max_iter: int, told: Any) -> Found:
+def _minimise(problem: Problem, tol: float, max_iter: int, told: Any, begin: np.ndarray | None) -> Found:
     """Minimise P; the last factor gives one more step for nothing."""
     last: list[Solve] = []
 
@@ -332,20 +351,21 @@ def _minimise(problem: _Problem, tol: float, max_iter: int, told: Any) -> Found:
     def done(x: np.ndarray, gradient: np.ndarray, half_decrement: float) -> bool:
         return half_decrement <= tol
 
-    start = _sampled_start(problem, max_iter)
+    start = _sampled_start(problem, max_iter) if begin is None else begin
     found = newton(problem.value_gradient, curvature, start, done=done, max_iter=max_iter, on_step=told)
     if found.status == "converged":
         found = found._replace(x=found.x - last[0](found.gradient))
     return found
 
 
-def _sampled_start(problem: _Problem, max_iter: int) -> np.ndarray:
+def _sampled_start(problem: Problem, max_iter: int) -> np.ndarray:
     """Return the optimum on a sample of the rows; the plain start for few rows."""
     n = problem.rows.n_rows
     if n < 10 * _SAMPLE:
         return problem.start()
     sample = problem.rows.sample(_SAMPLE)
-    small = problem._replace(rows=sample)._replace(**dict(zip(("weight", "total"), sample.sum(_totals))))
+    weight, total = sample.sum(totals)
+    small = replace(problem, rows=sample, weight=weight, total=total)
     try:
         found = newton(
             small.value_gradient,
@@ -360,15 +380,6 @@ def _sampled_start(problem: _Problem, max_iter: int) -> np.ndarray:
     return found.x if sound else problem.start()
 
 
-def _require_range(model: Any, rows: Rows, name: str, link: str) -> None:
-    low, strict, high = _RANGES[name]
-    least, most = min(rows.map(_least_target)), max(rows.map(_largest_target))
-    if least < low or (strict and least <= low) or most > high:
-        sign = ">" if strict else ">="
-        bounds = f"y {sign} 0" + (" and y <= 1" if high == 1.0 else "")
-        raise refuse(model, f"the {name} distribution needs {bounds}; got values from {least:g} to {most:g}.")
-
-
 def _target(block: Block, distribution: str) -> np.ndarray:
     y = np.ascontiguousarray(block.y.reshape(len(block.X)), dtype=np.float64)
     return np.log(y) if distribution == "lognormal" else y
@@ -378,7 +389,7 @@ def _family(distribution: str) -> str:
     return "gaussian" if distribution == "lognormal" else distribution
 
 
-def _weights(block: Block) -> np.ndarray:
+def row_weights(block: Block) -> np.ndarray:
     return np.empty(0) if block.weight is None else block.weight
 
 
@@ -390,7 +401,7 @@ def _largest_target(block: Block) -> float:
     return float(np.max(block.y))
 
 
-def _totals(block: Block) -> tuple[float, float]:
+def totals(block: Block) -> tuple[float, float]:
     """Return the sum of weights, and of weighted targets."""
     y = block.y.reshape(len(block.X))
     return (
@@ -405,7 +416,7 @@ def _loss(
 ) -> tuple[float, np.ndarray, float]:
     from assay.loops.glm import loss_block
 
-    return loss_block(block.X, _target(block, distribution), _weights(block), family, link, w, b)
+    return loss_block(block.X, _target(block, distribution), row_weights(block), family, link, w, b)
 
 
 def _curvature(
@@ -421,7 +432,7 @@ def _curvature(
         h = second_derivative(_family(distribution), LINKS[link], y, f)
         h = h if block.weight is None else h * block.weight
     else:
-        h = curvatures(block.X, y, _weights(block), family, link, w, b)
+        h = curvatures(block.X, y, row_weights(block), family, link, w, b)
     return moments(block.X, np.empty((len(y), 0)), h, np.zeros(block.X.shape[1]))
 
 
@@ -431,7 +442,7 @@ def _slope_size(block: Block, w: np.ndarray, b: float, distribution: str, link: 
 
     y, f = _target(block, distribution), block.X @ w + b
     family, code = (0, 0) if distribution == "lognormal" else (FAMILIES.index(distribution), LINKS.index(link))
-    return float(slope_size_block(y, f, _weights(block), family, code))
+    return float(slope_size_block(y, f, row_weights(block), family, code))
 
 
 def _deviance(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:

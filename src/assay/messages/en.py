@@ -5,6 +5,10 @@ from assay.messages.reasons_en import REASONS
 MESSAGES = REASONS | {
     "sentences": "{parts: }",
     "file.encoding": "{file} is not UTF-8; it was read as {encoding}. If its letters look wrong, save it as UTF-8.",
+    "task.unknown": "{--task} must be classify or regress; got {given!r}.",
+    "task.unknown@page": "The task must be classify or regress; got {given!r}.",
+    "metric.unknown": "{--metric} for {task} must be one of {allowed:, }; got {given!r}.",
+    "metric.unknown@page": "The metric for {task} must be one of {allowed:, }; got {given!r}.",
     "clip.classes": "{--clip} is for regression: the error rate of a classifier lies between 0 and 1.",
     "clip.classes@page": "The largest error that counts is for regression: the error rate of a classifier lies between 0 and 1.",
     # what a table hides

@@ -5,6 +5,8 @@ from assay.messages.reasons_zh import REASONS
 MESSAGES = REASONS | {
     "sentences": "{parts:}",
     "file.encoding": "{file} 不是 UTF-8 编码，已按 {encoding} 读取。如果文字显示不对，请另存为 UTF-8。",
+    "task.unknown": "任务必须是分类（classify）或回归（regress），不能是 {given!r}。",
+    "metric.unknown": "{task} 的指标必须是 {allowed:, } 之一，不能是 {given!r}。",
     "suspicion.copy": "列 {column!r} 就是换了名称或单位的目标。如果它在目标之前并不知道，请去掉它。",
     "suspicion.leak": "仅凭列 {column!r} 就几乎能准确说出目标。它在目标之前就知道吗？如果不是，请去掉它。",
     "suspicion.identifier": "列 {column!r} 在每一行都是不同的整数，像是行的编号：如果是编号，请去掉它，它对新的行没有意义。",

@@ -5,7 +5,7 @@ from assay.naive_bayes._averaged import A2DE, AODE
 from assay.naive_bayes._base import ZeroProbabilityWarning
 from assay.naive_bayes._categorical import CategoricalNB
 from assay.naive_bayes._columns import DegenerateVarianceWarning
-from assay.naive_bayes._counts import BernoulliNB, ComplementNB, MultinomialNB
+from assay.naive_bayes._counts import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from assay.naive_bayes._dependence import SPODE, TAN, OneDependence
 from assay.naive_bayes._gaussian import GaussianNB
 from assay.naive_bayes._mixed import MixedNB
@@ -23,6 +23,7 @@ __all__ = [
     "MixedNB",
     "MultinomialNB",
     "OneDependence",
+    "PoissonNB",
     "ZeroProbabilityWarning",
 ]
 

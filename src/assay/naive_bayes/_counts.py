@@ -1,7 +1,8 @@
-"""Naive Bayes for counts of words: multinomial, complement and Bernoulli. Scores are linear in the counts.
+"""Naive Bayes for counts: multinomial, complement, Poisson and Bernoulli. Scores are linear in the counts.
 
     multinomial    ln P(c) + sum_j x_j ln ((N_cj + alpha_j) / (N_c + sum alpha))          x_j how often word j occurs
     complement     sum_j x_j w_cj, w_cj = -ln of the share of word j in the other classes
+    Poisson        ln P(c) + sum_j [x_j ln r_cj - r_cj],  r = (N_cj + alpha_j) / (N_c + beta)
     Bernoulli      ln P(c) + sum_j [x_j ln p_cj + (1 - x_j) ln (1 - p_cj)],  p = (N_cj + alpha_j) / (N_c + 2 alpha_j)
 
 Claim:  the counts are those of the rows.
@@ -374,6 +375,68 @@ class ComplementNB(CountsNB):
 
     def _scorer(self) -> CountScorer:
         return CountScorer(self.feature_log_prob_, None, self._log_prior, np.zeros(len(self.classes_)), None)
+
+
+@dataclass(eq=False, repr=False)
+class PoissonNB(CountsNB):
+    """Naive Bayes for counts per row, such as calls in an hour: each column is Poisson with a rate of its own in each
+    class.
+
+    Rates are the means of their posterior, (sum of the counts + alpha) / (number of rows + beta), for a Gamma prior of
+    shape alpha and rate beta. Unlike `MultinomialNB` the total count of a row speaks too.
+
+    Parameters
+    ----------
+    alpha, force_alpha, fit_prior, class_prior, n_jobs
+        As of `MultinomialNB`.
+    beta : float > 0
+        Rows added to each class.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_log_prior_ : (n_classes,)
+    feature_count_, rate_ : (n_classes, n_features)
+
+    Examples
+    --------
+    >>> from assay.naive_bayes import PoissonNB
+    >>> model = PoissonNB().fit([[0, 1], [1, 0], [7, 9], [9, 6]], ["quiet", "quiet", "busy", "busy"])
+    >>> model.predict([[1, 1], [8, 8]]).tolist()
+    ['quiet', 'busy']
+    >>> model.rate_.round(2).tolist()
+    [[5.67, 5.33], [0.67, 0.67]]
+    """
+
+    family = "naive_bayes.poisson"
+    card = _card("Poisson naive Bayes", "log-likelihood of counts")
+    constraints: ClassVar = {**CountsNB.constraints, "beta": Number(low=0.0, open_low=True)}
+
+    beta: float = 1.0
+
+    @property
+    def beta_(self) -> np.ndarray:
+        """The rows that are added, as the checker reads them."""
+        return np.array([float(self.beta)])
+
+    @property
+    def rate_(self) -> np.ndarray:
+        """The mean of each column in each class."""
+        return (self.feature_count_ + self.alpha_) / (self.class_count_[:, None] + float(self.beta))
+
+    @property
+    def feature_log_prob_(self) -> np.ndarray:
+        """ln of the rates, the weights of the columns, (n_classes, n_features)."""
+        return log_of(self.rate_)
+
+    def _scorer(self) -> CountScorer:
+        """x ln r - r is x (ln r - r) - (1 - x) r."""
+        weights = self.feature_log_prob_ - self.rate_
+        return CountScorer(weights, -self.rate_, self._log_prior, self._log_prior, None)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return counts drawn from the fitted classes, (n_samples, n_features), and their labels."""
+        random, drawn = self._drawn_classes(n_samples, random_state)
+        return random.poisson(self.rate_[drawn]).astype(np.float64), self.classes_[drawn]
 
 
 @dataclass(eq=False, repr=False)

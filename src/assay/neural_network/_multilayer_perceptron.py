@@ -157,6 +157,11 @@ class MLPClassifier(ClassifierMixin, Network):
         winners = self._winners(self._scores(X))
         return winners if self.several_labels_ else self.classes_[winners]
 
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        from sklearn.preprocessing import LabelBinarizer
+
+        return {"_label_binarizer": LabelBinarizer().fit(self.classes_)}
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class, (n, n_classes); with several labels that of each label."""
         P = outputs(self._scores(X), self.out_activation_)

@@ -9,12 +9,13 @@ from abc import ABCMeta
 from collections.abc import Callable
 from functools import cache, partial, wraps
 from importlib import import_module
-from inspect import Parameter, getattr_static, isfunction, signature
+from inspect import getattr_static, isfunction
 from pkgutil import resolve_name
 from types import prepare_class
 from typing import Any
 
 from assay.patch._usage import fallen_back, log, used
+from assay.scikit import scikit_parameters
 
 FITS = ("fit", "fit_predict", "fit_transform", "partial_fit")
 _KEPT = ("_sklearn", "_skl", "_metadata")
@@ -87,8 +88,10 @@ def _fitting(method: str, ours: Any, theirs: Any) -> Callable[..., Any]:
             if is_fitted(before) and (method == "partial_fit" or before.get("warm_start")):
                 raise  # what Assay has learnt so far is nothing that scikit-learn could go on with
             kind = type(self)
+            _put(self, before)
+            state = their_state(self, theirs, before)
             self.__class__ = theirs
-            _put(self, their_state(ours, theirs, before))
+            _put(self, state)
             try:
                 with fallen_back(ours.__name__, _reason(refusal)):
                     return getattr(theirs, method)(self, *args, **options)
@@ -110,22 +113,10 @@ def is_fitted(state: dict[str, Any]) -> bool:
     return any(name.endswith("_") and not name.startswith("_") for name in state)
 
 
-def their_state(ours: type, theirs: type, state: dict[str, Any]) -> dict[str, Any]:
-    """Return what an estimator of scikit-learn with the same parameters keeps; those that have Assay's default get
-    scikit-learn's."""
-    own, wanted = (signature(kind.__init__).parameters for kind in (ours, theirs))  # type: ignore[misc]
+def their_state(model: Any, theirs: type, state: dict[str, Any]) -> dict[str, Any]:
+    """Return what an estimator of scikit-learn with the same parameters keeps before `fit`."""
     kept = {name: value for name, value in state.items() if name.startswith(_KEPT)}
-    for name, parameter in wanted.items():
-        if name in state:
-            default = parameter.default is not Parameter.empty and _same(state[name], own[name].default)
-            kept[name] = parameter.default if default else state[name]
-    return kept
-
-
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (
-        isinstance(default, (str, int, float)) and type(value) is type(default) and value == default
-    )
+    return kept | scikit_parameters(model, theirs)
 
 
 def _reason(refusal: Exception) -> str:

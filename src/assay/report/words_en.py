@@ -100,6 +100,7 @@ WORDS = {
     "metric.f1": "F1 of the rarer class",
     "metric.mae": "mean absolute error",
     "metric.rmse": "root of the mean squared error",
+    "metric.r2": "share of the squared deviations explained (R²)",
     # run
     "run.title": "Learning to predict “{target}”",
     "run.reading": "Reading the table.",

@@ -905,7 +905,7 @@ SAID: list[tuple[str, str, str]] = [
 PHRASES = {
     "error rate": "错误率", "error rate with every class counted alike": "各类同等计算的错误率", "log-loss": "对数损失",
     "area under the ROC curve": "ROC 曲线下面积", "Brier score": "Brier 分数", "mean cost": "平均代价",
-    "mean absolute error": "平均绝对误差", "root mean squared error": "均方根误差",
+    "mean absolute error": "平均绝对误差", "root mean squared error": "均方根误差", "R^2": "R²",
     "rows": "行", "groups": "分组", "vote": "投票", "mean": "平均", "(?P<n>\\d+) times?": "{n} 次", "once": "一次", "the median, {value}": "中位数 {value}",
     "logistic loss": "逻辑斯谛损失", "multinomial logistic loss": "多项逻辑斯谛损失", "hinge loss": "合页损失",
     "squared-hinge loss": "平方合页损失", "squared loss": "平方损失", "epsilon-insensitive loss": "ε 不敏感损失",

@@ -98,6 +98,7 @@ WORDS = {
     "metric.f1": "少数类的 F1",
     "metric.mae": "平均绝对误差",
     "metric.rmse": "均方根误差",
+    "metric.r2": "解释的平方偏差份额（R²）",
     "run.title": "正在学习预测“{target}”",
     "run.reading": "正在读取表格。",
     "run.fitting": "正在拟合 {name}，第 {n} 个学习器。",

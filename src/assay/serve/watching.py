@@ -19,6 +19,7 @@ from assay.claims.claim import Certificate
 from assay.claims.document import digest, strict_json
 from assay.data import Table
 from assay.files import written_whole
+from assay.guarantees.ledger import before_looks
 from assay.learning import TableModel
 from assay.learning.finalists import certified
 from assay.learning.folded import FoldMean, FoldVote
@@ -122,7 +123,7 @@ class Watch:
     def __init__(self, model: TableModel, certificate: Certificate | None, alarm: float, file: Path | None) -> None:
         self._model, self._file = model, file
         self.certificate = None if certificate is None else digest(certificate)
-        self.delta = 0.05 if certificate is None else float(certificate.delta_total)
+        self.delta = 0.05 if certificate is None else before_looks(certificate)
         found = bound_of(model, certificate)
         self.why = found if isinstance(found, str) else ""
         self.bound = None if isinstance(found, str) else found

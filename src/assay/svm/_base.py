@@ -263,6 +263,21 @@ class PairStepMachine(KernelMachine):
         "verbose": Maybe(Count(low=0), True, False),
     }
 
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        """Return LIBSVM's arrays; of two classes it tells the first from the second, with the other sign."""
+        sign = -1.0 if len(getattr(self, "classes_", ())) == 2 else 1.0
+        one_function = [len(self.support_)] * 2
+        counts = self.n_support_ if hasattr(self, "classes_") else one_function
+        return {
+            "_sparse": self._sparse,
+            "_gamma": self.gamma_,
+            "_n_support": np.asarray(counts, dtype=np.int32),
+            "_dual_coef_": sign * self.dual_coef_,
+            "_intercept_": sign * np.atleast_1d(self.intercept_),
+            "_probA": np.asarray(getattr(self, "probA_", ()), dtype=np.float64),
+            "_probB": np.asarray(getattr(self, "probB_", ()), dtype=np.float64),
+        }
+
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         return super()._read_rows(X, y, self._weights(X, sample_weight))
 

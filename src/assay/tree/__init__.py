@@ -2,6 +2,7 @@
 
 from assay.borrowed import borrowed
 from assay.tree._column_scores import ColumnScore, column_scores
+from assay.tree._extra import ExtraTreeClassifier, ExtraTreeRegressor
 from assay.tree._oblique import ObliqueTreeClassifier
 from assay.tree._presets import C45, CART, ID3
 from assay.tree._trees import DecisionTreeClassifier, DecisionTreeRegressor
@@ -14,6 +15,8 @@ __all__ = [
     "ColumnScore",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreeClassifier",
+    "ExtraTreeRegressor",
     "ObliqueTreeClassifier",
     "column_scores",
     "impurity",

@@ -4,8 +4,8 @@
 all columns of levels, increasing in each; `level_counts_` (K, S); `column_count_`, `theta_`, `var_` (K, p) number of
 values, mean and variance of the columns of numbers, `added_` (p,) the part of the variance that is no row's;
 `class_count_`, `class_prior_` (K,); `smoothing_` (alpha, m); `reads_gaps_` (1,); `column_types_` (d,) as JSON text, or
-empty. `multinomial`, `complement`, `bernoulli`: `feature_count_` (K, d), `class_count_`, `class_prior_` (K,), `alpha_`
-(d,), and `norm_` (1,) or `binarize_` (1,) or (0,).
+empty. `multinomial`, `complement`, `bernoulli`, `poisson`: `feature_count_` (K, d), `class_count_`, `class_prior_`
+(K,), `alpha_` (d,), and `norm_` (1,), `binarize_` (1,) or (0,), or `beta_` (1,).
 """
 
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
@@ -45,6 +45,7 @@ FAMILY = Family(
         "bernoulli": Variant(
             {**_COUNTS, "binarize_": NUMBERS}, bayes.read_bernoulli, classes=True, probabilities=_LOGISTIC
         ),
+        "poisson": Variant({**_COUNTS, "beta_": NUMBERS}, bayes.read_poisson, classes=True, probabilities=_LOGISTIC),
     },
     CLAIMS,
 )

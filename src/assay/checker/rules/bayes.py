@@ -245,6 +245,15 @@ def read_bernoulli(counts: Any, sizes: Any, prior: Any, alpha: Any, binarize: An
     return CountScores(present, absent, counts, sizes, prior, prior, threshold, classes)
 
 
+def read_poisson(counts: Any, sizes: Any, prior: Any, alpha: Any, beta: Any, classes: Any) -> CountScores:
+    """Rates (n + alpha) / (N + beta): x ln r - r is x (ln r - r) - (1 - x) r."""
+    _checked(counts, sizes, prior, alpha, classes)
+    if beta.shape != (1,) or not beta[0] > 0:
+        raise Rejected("beta_ must be one number above 0")
+    rate = (counts + alpha) / (sizes[:, None] + beta)
+    return CountScores(logs(rate) - rate, -rate, counts, sizes, prior, prior, None, classes)
+
+
 # Rules -------------------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from assay.checker.family import NUMBERS, TEXT, Family, Variant
 from assay.checker.rules import chain_em, chains, densities
 from assay.claims.definitions import HOLDOUT, Definition
-from assay.claims.sentences import Sentence, with_digits
+from assay.claims.sentences import Params, Sentence, with_digits
 
 _LIKELIHOOD = Sentence(
     {
@@ -23,15 +23,25 @@ _LIKELIHOOD = Sentence(
 )
 
 
-_STATIONARY = Sentence.plain(
-    "The model is near a fixed point of EM on the training sequences: an M step of the parts {parts:, } with the "
-    "stated priors gains at most {value:up} nats per row."
+def _letters(value: float, direction: str, params: Params) -> Params:
+    return {"letters": list(params["parts"])}
+
+
+_STATIONARY = Sentence(
+    {
+        "": "The model is near a fixed point of EM on the training sequences: an M step of the parts {letters:, } with "
+        "the stated priors gains at most {value:up} nats per row."
+    },
+    _letters,
 )
 
 
-_MONOTONE = Sentence.plain(
-    "EM of the parts {parts:, } from the listed start comes within {distance:up1} of the model in {steps} steps, none "
-    "of which lowers the log-likelihood and log-prior together by more than {value:up1} per row."
+_MONOTONE = Sentence(
+    {
+        "": "EM of the parts {letters:, } from the listed start comes within {distance:up1} of the model in {steps} "
+        "steps, none of which lowers the log-likelihood and log-prior together by more than {value:up1} per row."
+    },
+    _letters,
 )
 
 

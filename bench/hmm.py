@@ -1,6 +1,6 @@
 """Hidden Markov models beside hmmlearn: one start, ten steps of EM, the log-likelihood beside the time.
 
-    python -m bench hmm --only gaussian         one case; without --only both
+    python -m bench hmm --only gaussian         one case; without --only all
     python -m bench hmm --repeats 3
 
 hmmlearn runs with both of its implementations, in logarithms (its default) and scaled. The judge computes the
@@ -18,7 +18,6 @@ import numpy as np
 from bench.harness import Contestant, compare, save, touch_memory
 
 STEPS = 10
-NAMES = {"gaussian": ("means_", "covars_"), "categorical": ("emissionprob_",)}
 
 
 def gaussian() -> tuple[np.ndarray, int, dict[str, np.ndarray]]:
@@ -48,9 +47,23 @@ def categorical() -> tuple[np.ndarray, int, dict[str, np.ndarray]]:
     return X, k, {**start, "emissionprob_": rng.dirichlet(np.ones(symbols), k)}
 
 
+def poisson() -> tuple[np.ndarray, int, dict[str, np.ndarray]]:
+    """Return 100,000 rows of 2 counts drawn from 8 states, and a start."""
+    from assay.hmm import PoissonHMM
+
+    rng, k = np.random.default_rng(0), 8
+    true = PoissonHMM(k)
+    true.startprob_, true.transmat_ = np.full(k, 1 / k), (np.full((k, k), 0.02) + 0.84 * np.eye(k))
+    true.lambdas_ = rng.gamma(2.0, 6.0, (k, 2))
+    X, _ = true.sample(100_000, random_state=0)
+    start = {"startprob_": np.full(k, 1 / k), "transmat_": np.full((k, k), 1 / k)}
+    return X, k, {**start, "lambdas_": rng.gamma(2.0, 6.0, (k, 2))}
+
+
 CASES: dict[str, Callable[[], tuple[np.ndarray, int, dict[str, np.ndarray]]]] = {
     "gaussian": gaussian,
     "categorical": categorical,
+    "poisson": poisson,
 }
 
 
@@ -61,7 +74,7 @@ def run(name: str, repeats: int) -> list[dict[str, Any]]:
     from assay import hmm
 
     X, k, start = CASES[name]()
-    kind = {"gaussian": "GaussianHMM", "categorical": "CategoricalHMM"}[name]
+    kind = f"{name.capitalize()}HMM"
 
     def fit(learner: Any, **options: Any) -> Any:
         model = learner(k, init_params="", n_iter=STEPS, tol=-1e300, **options)

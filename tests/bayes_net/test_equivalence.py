@@ -1,11 +1,12 @@
 """Equivalence classes against the list of all graphs, and distances by hand and by bnlearn's counting rule."""
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from assay.bayes_net import Cpdag, Network, all_dags, structural_hamming_distance
+from assay.bayes_net import BayesianNetwork, Cpdag, Network, all_dags, read_bif, structural_hamming_distance
 from assay.bayes_net._equivalence import cpdag
 from tests.bayes_net.networks import asia
 
@@ -103,3 +104,12 @@ def test_distances_by_hand():
     assert structural_hamming_distance(chain.cpdag(), Cpdag(chain.names, [], [("b", "a"), ("c", "b")])) == 0
     with pytest.raises(ValueError, match="same nodes"):
         structural_hamming_distance(chain, drawn([(), (0,)]))
+
+
+@pytest.mark.mission("BAY-31")
+def test_a_learnt_structure_comes_near_the_published_one():
+    """The more rows, the fewer pairs are joined otherwise than in the network that they were drawn from."""
+    net = read_bif(Path(__file__).parent / "published" / "child.bif")
+    rows = net.sample(10_000, random_state=0, frame="pandas")
+    far, near = (structural_hamming_distance(BayesianNetwork().fit(rows[:n]), net) for n in (300, 10_000))
+    assert near <= 5 < far

@@ -292,3 +292,10 @@ class TestStarts:
         certificate = model.certify(X)
         assert "hmm.monotone" in {one.kind for one in certificate.claims}
         assert assay.verify(certificate, model, X).holds
+
+
+@pytest.mark.parametrize("kind", [CategoricalHMM, GaussianHMM, PoissonHMM])
+def test_the_parts_of_a_step_are_named(kind):
+    X = np.random.default_rng(0).integers(0, 3, (60, 1))
+    told = str(kind(2, random_state=0).fit(X).certify(X))
+    assert f"an M step of the parts {', '.join(kind(2).params)} with the stated priors" in told

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from assay.card import Card
 from assay.hmm._base import HiddenMarkovModel, _normalised, log_dirichlet
-from assay.hmm._chain import Arrays, Emissions, Sequences
+from assay.hmm._chain import Arrays, Emissions, Sequences, of_distinct
 from assay.hmm._reading import joined, numbered, text_in
 from assay.params import Count, Maybe, refuse
 
@@ -160,11 +160,7 @@ class CategoricalHMM(HiddenMarkovModel):
         with np.errstate(divide="ignore"):
             for j, table in enumerate(tables):
                 logs += np.concatenate([np.zeros((1, len(table))), np.log(table).T])[rows[:, j] + 1]
-        top = logs.max(axis=1)
-        shift = np.where(np.isfinite(top), top, 0.0)
-        table = np.exp(logs - shift[:, None])
-        clamped = bool(((table == 0) & np.isfinite(logs)).any())
-        return Emissions(table, shift, index, lambda here: logs[index[here]], clamped, False)
+        return of_distinct(logs, index)
 
     def _count(self, sequences: Sequences, seen: Emissions, shares: np.ndarray, emission: Arrays) -> Any:
         (tables,), (rows, _) = emission, sequences.distinct

@@ -75,6 +75,15 @@ class Emissions(NamedTuple):
     each: bool
 
 
+def of_distinct(logs: np.ndarray, index: np.ndarray) -> Emissions:
+    """Return the emissions of rows of which each is one of few distinct ones, with these logarithms."""
+    top = logs.max(axis=1)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    table = np.exp(logs - shift[:, None])
+    clamped = bool(((table == 0) & np.isfinite(logs)).any())
+    return Emissions(table, shift, index, lambda here: logs[index[here]], clamped, False)
+
+
 class Expected(NamedTuple):
     """ln p of each sequence; expected first states (k,), expected steps from i to j (k, k); probabilities of states,
     (T, k) or summed over the steps of each distinct row (distinct, k)."""

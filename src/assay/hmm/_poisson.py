@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from assay.card import Card
 from assay.hmm._base import HiddenMarkovModel
-from assay.hmm._chain import Arrays, Emissions, Sequences
+from assay.hmm._chain import Arrays, Emissions, Sequences, of_distinct
 from assay.params import Number, refuse
 
 
@@ -130,11 +130,7 @@ class PoissonHMM(HiddenMarkovModel):
         there = rows >= 0
         counts = np.where(there, rows, 0)[:, None, :]
         logs = np.where(there[:, None, :], xlogy(counts, rates) - rates - gammaln(counts + 1), 0.0).sum(axis=2)
-        top = logs.max(axis=1)
-        shift = np.where(np.isfinite(top), top, 0.0)
-        table = np.exp(logs - shift[:, None])
-        clamped = bool(((table == 0) & np.isfinite(logs)).any())
-        return Emissions(table, shift, index, lambda here: logs[index[here]], clamped, False)
+        return of_distinct(logs, index)
 
     def _count(self, sequences: Sequences, seen: Emissions, shares: np.ndarray, emission: Arrays) -> CountSums:
         rows = sequences.distinct[0]

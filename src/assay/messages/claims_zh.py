@@ -273,10 +273,10 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "hmm.log-likelihood": {"": "按所列切分的训练序列的对数似然为每行 {shown} 奈特，误差不超过 {within:up1}。"},
     "hmm.stationary": {
-        "": "模型接近训练序列上 EM 的不动点：按所述先验对 {parts:、} 作一次 M 步，每行至多增益 {value:up} 奈特。"
+        "": "模型接近训练序列上 EM 的不动点：按所述先验对 {letters:、} 作一次 M 步，每行至多增益 {value:up} 奈特。"
     },
     "hmm.monotone": {
-        "": "对 {parts:、} 的 EM 从列出的起点出发，经 {steps} 步到达与模型相距不超过 {distance:up1} 之处，"
+        "": "对 {letters:、} 的 EM 从列出的起点出发，经 {steps} 步到达与模型相距不超过 {distance:up1} 之处，"
         "其中没有一步使对数似然与对数先验之和每行降低 {value:up1} 以上。"
     },
     "topics.bound": {"": "训练文档 ln p 的变分下界为每词 {shown} 奈特，误差不超过 {within:up1}。"},

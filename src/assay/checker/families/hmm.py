@@ -23,25 +23,25 @@ _LIKELIHOOD = Sentence(
 )
 
 
-def _listed(value: float, direction: str, params: Params) -> Params:
-    return {"parts": list(params["parts"])}  # a letter each
+def _letters(value: float, direction: str, params: Params) -> Params:
+    return {"letters": list(params["parts"])}
 
 
 _STATIONARY = Sentence(
     {
-        "": "The model is near a fixed point of EM on the training sequences: an M step of the parts {parts:, } with "
+        "": "The model is near a fixed point of EM on the training sequences: an M step of the parts {letters:, } with "
         "the stated priors gains at most {value:up} nats per row."
     },
-    _listed,
+    _letters,
 )
 
 
 _MONOTONE = Sentence(
     {
-        "": "EM of the parts {parts:, } from the listed start comes within {distance:up1} of the model in {steps} "
+        "": "EM of the parts {letters:, } from the listed start comes within {distance:up1} of the model in {steps} "
         "steps, none of which lowers the log-likelihood and log-prior together by more than {value:up1} per row."
     },
-    _listed,
+    _letters,
 )
 
 

@@ -476,7 +476,7 @@ def test_learners_that_would_take_long_are_left_out_unless_named(tmp_path, monke
     table = assay.data.read(path)
     found = assay.learn(table, "y", workers=0, trials=2)
     note = next(one.note for one in found.candidates if one.name == "SVC")
-    assert "--learners" in note
+    assert "--learners" in note.render(place="terminal")
     assert "90 training rows" in note
     with pytest.raises(ValueError, match="90 training rows"):
         assay.learn(table, "y", learners=["SVC"], workers=0, trials=2)

@@ -158,7 +158,7 @@ def test_numbers_have_limits_of_errors_that_count_up_to_a_limit():
     found = assay.learn(table, "y", learners=["Ridge"], trials=1, workers=0, clip=3.0)
     said = found.explain()
     assert said.clip == 3.0
-    assert "count up to 3" in said.limits
+    assert "clipped at 3" in said.limits
     assert max(said.subgroups["high"]) <= 3.0
     assert all(a <= b <= c for a, b, c in zip(said.subgroups["low"], said.subgroups["loss"], said.subgroups["high"]))
 

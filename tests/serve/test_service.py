@@ -172,7 +172,7 @@ def test_a_broken_promise_is_told_and_kept_over_a_restart(classifier, tmp_path):
         assert 100 < found["broken_after"] < 150
     with client(classifier, state=file) as at:
         assert at.get("/monitor").json()["promise"] == found
-    with pytest.raises(ValueError, match="another --alarm"):
+    with pytest.raises(ValueError, match="another alarm"):
         service(*classifier, Settings(alarm=0.05, state=file))
 
 

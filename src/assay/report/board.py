@@ -15,7 +15,7 @@ def row(one: "Candidate") -> dict[str, Any]:
     errors = ("cv", "training_error", "holdout_error", "bound", "seconds")
     settings = ", ".join(f"{name}={value}" for name, value in one.settings.items())
     return {name: _finite(getattr(one, name)) for name in errors} | {
-        "name": one.name,
+        "name": str(one.name),
         "method": method,
         "zh": chinese,
         "settings": settings[:200],
@@ -28,11 +28,11 @@ def _names(one: "Candidate") -> tuple[str, str]:
     """Return the name of a line in English and in Chinese; the model of a fold says so."""
     card = getattr(one.kind, "card", None)
     if card is None:
-        return one.name, render(one.name, "zh", "page")
+        return str(one.name), render(one.name, "zh", "page")
     chinese = method(one.kind.__name__, card.name, "zh")
     if isinstance(one.name, Message):
         named = [Message("name.fold", fold=one.name.values["fold"], name=name) for name in (card.name, chinese)]
-        return named[0], named[1].render("zh", "page")
+        return str(named[0]), named[1].render("zh", "page")
     return card.name, chinese
 
 

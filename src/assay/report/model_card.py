@@ -109,7 +109,11 @@ def _evaluation(certificate: Certificate | None) -> Iterator[Part]:
     none = "Nothing is proved about new data."
     yield Part("Evaluation", (sure if new else none,), head=("Claim", "Says"), rows=_claims(new))
     groups = [one for one in new if "group" in one.params]
-    blank = () if groups else ("errors in groups that matter; --group certifies the error in new groups of a column",)
+    blank = (
+        ()
+        if groups
+        else ("errors in groups that matter; a study with a column of groups certifies the error in new ones",)
+    )
     yield Part("Subgroups", head=("Claim", "Says") if groups else (), rows=_claims(groups), blanks=blank)
     facts = [one for one in certificate if one.is_fact]
     if facts:

@@ -35,7 +35,7 @@ def _event(event: Event) -> dict[str, Any]:
     """Return what a study tells, as plain data."""
     match event:
         case Started():
-            return {"kind": "started", "name": event.name, "what": event.what}
+            return {"kind": "started", "name": str(event.name), "what": event.what}
         case Finished() | First():
             return {"kind": "finished", "row": row(event.candidate)}
         case Left():

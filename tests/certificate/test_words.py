@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from assay.claims.claim import Claim, NotApplicable
 from assay.claims.definitions import ASSUMPTIONS
 from assay.claims.directory import codes, definition
@@ -86,3 +88,11 @@ def test_unknown_claims_have_no_sentence_and_hide_none():
     assert read.claims[-1].kind == "X99/1"
     assert read.tightest is read.claims[1]
     assert read.find("holdout.binomial") is read.claims[1]
+
+
+@pytest.mark.parametrize("form", ["", "\x1b[2J", ["axes"], None])
+def test_a_part_that_a_forged_parameter_names_is_no_sentence(form):
+    forged = forge.claim("D21/1", 1.0, "lower", params={"rows": 3, "clusters": 2, "form": form})
+    text = str(replace(certificate(), claims=(forged, *certificate().claims)))
+    assert "A malformed claim 'D21/1'" in text
+    assert "\x1b" not in text

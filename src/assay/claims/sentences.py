@@ -91,6 +91,8 @@ class _Filled(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, Part):
+            if not value.text:  # the sentence itself, of which it would be a part; a forged parameter can say that
+                raise LookupError("a part of a sentence has no name")
             return self.fill(self.texts[value.text], value.values)
         if isinstance(value, (list, tuple)):
             return format_spec.join(self.format_field(item, "") for item in value)

@@ -96,6 +96,7 @@ class Numbers:
     def known(self, predictor: Predictor, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds of the numbers of each row."""
         scores, errors = _scores(predictor, X)
+        errors = np.fmin(errors, predictor.row_errors(X))  # as `checker.rule.View.bounds` does
         return scores - errors, scores + errors
 
     def agrees(self, known: Any, at: np.ndarray, said: np.ndarray) -> np.ndarray:

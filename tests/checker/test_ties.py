@@ -7,12 +7,14 @@ from sklearn.datasets import load_iris
 import assay
 from assay.checker.family import read_model
 from assay.checker.predictors import decided
+from assay.ensemble import VotingRegressor
+from assay.kernel_ridge import KernelRidge
 from assay.kernels import Gaussian
 from assay.kernels._tiles import SingleExpansion, double_expansion
-from assay.linear_model import LogisticRegression
+from assay.linear_model import LogisticRegression, Ridge
 from assay.multiclass import OneVsOneClassifier
 from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from assay.svm import SVC
+from assay.svm import SVC, SVR
 from tests.certificate import forge
 from tests.differential_inputs import bisected, subjects
 
@@ -104,6 +106,30 @@ def test_iris_is_judged_as_it_is_predicted(metric, weights):
         certificate = model.certify(X[train], y[train], **given)
         assert certificate.find("P01").params["errors"] == int(np.sum(model.predict(X[held]) != y[held]))
         assert assay.verify(certificate, model, X[train], y[train], **given).holds
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelRidge(kernel="rbf"),
+        SVR(),
+        Ridge(),
+        KNeighborsRegressor(3),
+        VotingRegressor([("a", SVR()), ("b", Ridge())]),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_an_outlier_among_hold_out_rows_widens_no_other_row(model):
+    """What rounding can move a prediction of the outlier by is not what it can move the others by."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    y = X[:, 0] + rng.normal(size=90)
+    X[-1] *= 1e8
+    model.fit(X[:60], y[:60])
+    given = {"holdout": (X[60:], y[60:])}
+    certificate = model.certify(X[:60], y[:60], clip=5.0, coverage=0.5, **given)
+    report = assay.verify(certificate, model, X[:60], y[:60], **given)
+    assert report.holds, report.reason
 
 
 def test_votes_of_pairs_that_an_outlier_leaves_open_are_counted_once():

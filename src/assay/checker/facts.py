@@ -78,18 +78,19 @@ class SquaredErrors:
     """Mean over rows and targets of the squared residual, between two bounds."""
 
     def __init__(self, rows: int):
-        self.rows, self.targets, self.sums = rows, 1, Sums(2)
+        self.rows, self.targets, self.sums = rows, 1, (Sums(1), Sums(1))
 
     def add(self, view: View) -> None:
-        scores, errors = view.scores
+        scores, errors = view.bounds
         residual = np.abs(view.targets - scores)
         slack = errors + 2.0**-52 * residual
         low, high = np.maximum(residual - slack, 0.0) ** 2, (residual + slack) ** 2
         self.targets = residual.shape[1]
-        self.sums.add(np.stack([low.sum(axis=1), high.sum(axis=1)], axis=1))
+        for total, part in zip(self.sums, (low, high)):  # by themselves: large ones would round small ones
+            total.add(part.sum(axis=1)[:, None])
 
     def bounds(self) -> tuple[float, float]:
-        (low, high), (low_error, high_error) = self.sums.value, self.sums.error
+        (low, low_error), (high, high_error) = ((float(one.value[0]), float(one.error[0])) for one in self.sums)
         count, loss = self.rows * self.targets, above(1.0, self.targets + 8) - 1
         return max(0.0, float((low * (1 - loss) - 2 * low_error) / count)), float(
             above((high + high_error) / count, self.targets + 8)

@@ -50,11 +50,11 @@ class Predictor:
 
     def losses(self, view: Any, clip: float, low: float) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds of the loss of each row clipped to [low, low + clip], less low, from below and above."""
-        scores, errors = view.scores
+        scores, errors = view.bounds
         if scores.shape[1] != 1 or view.targets.shape[1] != 1:
             raise Rejected("it needs a regression with one target")
         residual = np.abs(view.targets - scores)[:, 0]
-        slack = errors[0] + 4 * U * residual
+        slack = errors[:, 0] + 4 * U * residual
         return np.clip(residual - slack, 0.0, clip), np.minimum(residual + slack, clip)
 
     def own_growth(self, descriptor: Any, points: int) -> Decimal | None:

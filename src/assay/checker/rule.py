@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,24 +27,25 @@ class View:
     model: Predictor
     raw: np.ndarray  # the rows as they are fingerprinted: X, or what X was encoded from
     digests: list[bytes] | None = None  # of the rows, once `draws.digests_of` was asked for them
-    _scores: tuple[np.ndarray, np.ndarray] | None = None
-    _errors: tuple[int, int] | None = None
 
-    @property
+    @cached_property
     def scores(self) -> tuple[np.ndarray, np.ndarray]:
         """Scores (rows, K) and a bound of their error (K,), computed once for all rules."""
-        if self._scores is None:
-            self._scores = self.model.scores(self.X, self.largest)
-            if not np.isfinite(self._scores[0]).all() or np.isnan(self._scores[1]).any():
-                raise Refused("a score overflows: rows and coefficients are too large to be multiplied")
-        return self._scores
+        scores, errors = self.model.scores(self.X, self.largest)
+        if not np.isfinite(scores).all() or np.isnan(errors).any():
+            raise Refused("a score overflows: rows and coefficients are too large to be multiplied")
+        return scores, errors
 
-    @property
+    @cached_property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores (rows, K) and a bound of the error of each, which no larger row of the block widens."""
+        scores, errors = self.scores
+        return scores, np.fmin(np.broadcast_to(errors, scores.shape), self.model.row_errors(self.X))
+
+    @cached_property
     def errors(self) -> tuple[int, int]:
         """How many rows are certainly wrong, and how many are not certainly right; counted once for all rules."""
-        if self._errors is None:
-            self._errors = error_counts(self.model, self.X, self.codes, *self.scores)
-        return self._errors
+        return error_counts(self.model, self.X, self.codes, *self.scores)
 
     @property
     def known_codes(self) -> np.ndarray:

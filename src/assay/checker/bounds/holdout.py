@@ -354,15 +354,15 @@ class Coverage(Rule):
         self.inside = 0
 
     def block(self, view: View) -> None:
-        scores, errors = view.scores
         if self.model.classes is not None:
-            margin, error = margins(self.model, scores, errors, view.codes)
+            margin, error = margins(self.model, *view.scores, view.codes)
             size = np.maximum(0.0, -margin) + error
         else:
+            scores, errors = view.bounds
             if scores.shape[1] != 1 or view.targets.shape[1] != 1:
                 raise Rejected("it needs a regression with one target")
             size = np.abs(view.targets - scores)[:, 0]
-            size = size + errors[0] + 4 * U * size
+            size = size + errors[:, 0] + 4 * U * size
         self.inside += int(np.count_nonzero(size * (1 + 2 * U) <= self.claim.value))
 
     def measure(self) -> float:

@@ -3,14 +3,18 @@
 import ast
 import subprocess
 import sys
+from pathlib import Path
 from types import FunctionType
 
 import pytest
 
+import assay
 from tests.mission import ROOT, row_names
 from tests.mutant_operators import Function, mutants, mutated_code
 from tests.mutant_places import places
-from tests.mutants import SOURCE, Outcome, equivalents, summary
+from tests.mutants import Outcome, equivalents, summary
+
+SOURCE = Path(assay.__file__).parent  # where the package is installed
 
 TOY = '''
 import warnings

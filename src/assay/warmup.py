@@ -52,6 +52,7 @@ def _run(model: Learner, X: np.ndarray, y: np.ndarray, weight: dict[str, Any]) -
 
 def _targets(kind: type[Learner], X: np.ndarray) -> list[np.ndarray]:
     if kind.card.task != "classify":
-        return [X.sum(axis=1)]
+        total = X.sum(axis=1)
+        return [np.abs(total) + 1.0 if get_tags(kind()).target_tags.positive_only else total]
     two, three = X[:, 0] > np.median(X[:, 0]), np.digitize(X[:, 1], np.quantile(X[:, 1], [0.3, 0.6]))
     return [two, three] if get_tags(kind()).classifier_tags.multi_class else [two]

@@ -13,13 +13,16 @@ from assay.kernel_model import KernelLogisticRegression
 from assay.kernel_ridge import KernelRidge
 from assay.linear_model import (
     ElasticNet,
+    GammaRegressor,
     GeneralizedLinearRegressor,
     Lasso,
     LinearRegression,
     LogisticRegression,
+    PoissonRegressor,
     Ridge,
     SGDClassifier,
     SGDRegressor,
+    TweedieRegressor,
 )
 from assay.registry import kinds
 from assay.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVR, OneClassSVM
@@ -123,6 +126,9 @@ CONVEX = [
     LogisticRegression(C=np.inf),
     GeneralizedLinearRegressor("poisson", alpha=0.1),
     GeneralizedLinearRegressor("lognormal", alpha=0.1),
+    PoissonRegressor(alpha=0.1, tol=1e-8),
+    GammaRegressor(alpha=0.1, tol=1e-8),
+    TweedieRegressor(power=1.5, alpha=0.1, tol=1e-8),
     SGDClassifier("hinge", alpha=0.1, max_iter=3000, tol=None, random_state=0),
     SGDClassifier("log_loss", alpha=0.1, class_weight={"apple": 2.0}, max_iter=3000, tol=None, random_state=0),
     SGDRegressor("huber", alpha=0.1, epsilon=0.3, max_iter=3000, tol=None, random_state=0),

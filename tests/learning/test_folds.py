@@ -103,7 +103,9 @@ def test_the_model_of_a_fold_does_not_know_the_rows_of_its_fold():
     assert len({study.folds[1].model.stored().digest() for study in studies}) == 1
     assert judged(studies[2]).holds
     assert [len(one.model.columns) for one in studies[2].folds] == [1, 3, 1]
-    assert any("'a' is left out of the models that are given such rows" in note for note in studies[2].notes)
+    assert any(
+        "'a' is left out of the models whose training rows have such numbers" in note for note in studies[2].notes
+    )
 
 
 def test_the_rarer_class_is_told_by_the_rows_outside_a_fold():

@@ -208,7 +208,7 @@ def test_a_reserve_gives_each_look_rows_of_its_own(tmp_path):
     for k in range(3):
         for later in range(k, 3):
             assert not np.isin(trained[k], opened[later]).any()
-    with pytest.raises(ValueError, match="all 3 parts of the hold-out rows have been looked at"):
+    with pytest.raises(ValueError, match="all 3 parts of the hold-out set have been used"):
         assay.learn(table, "y", looks=3, **ASKED)
     assert assay.learn(table, "y", looks=3, seed=1, **ASKED).certificate.looks["count"] == 4
 

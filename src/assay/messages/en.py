@@ -325,6 +325,7 @@ MESSAGES = REASONS | {
     # what a learner warns of
     "named": "{who}: {what}",
     "warn.falling": "the loss was still falling by more than tol={tol:g} after {epochs} epochs. Raise max_iter or tol.",
+    "warn.diverged": "the weights grew beyond all bounds; those that were best on the rows held out are kept.",
     "warn.lbfgs": "L-BFGS stopped after {iterations} iterations with a gradient above tol={tol:g}. Raise max_iter or tol.",
     "warn.interrupted-lbfgs": "interrupted after {iterations} iterations; the weights are the best so far.",
     "warn.interrupted-epochs": "interrupted after {epochs} epochs; the weights are those of the best epoch.",

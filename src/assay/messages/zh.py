@@ -288,6 +288,7 @@ MESSAGES = REASONS | {
     # what a learner warns of
     "named": "{who}：{what}",
     "warn.falling": "{epochs} 个周期之后损失仍在下降，每周期超过 tol={tol:g}；可增大 max_iter 或 tol。",
+    "warn.diverged": "权重无限增长；保留在留出行上最好的权重。",
     "warn.lbfgs": "L-BFGS 在 {iterations} 次迭代后停止，梯度仍高于 tol={tol:g}；可增大 max_iter 或 tol。",
     "warn.interrupted-lbfgs": "在 {iterations} 次迭代后中断；权重是目前最好的。",
     "warn.interrupted-epochs": "在 {epochs} 个周期后中断；权重是最好的周期的。",

@@ -336,7 +336,7 @@ class Network(NetworkParameters, CertifiedNetwork):
             order = order[random.permutation(len(order))] if self.shuffle else order
             loss, norm = loop.epoch(order)
             if loop.diverged:
-                self._warn("the weights grew beyond all bounds; those that were best on the rows held out are kept")
+                self._warn("warn.diverged")
                 return "diverged"
             stopped = log.step(loss, norm, **(_shown(loop.shape, loop.kept) if log.watched else {}))
             if loop.over():

@@ -6,7 +6,7 @@ Run `python examples/agent.py` to print what they learnt.
 import numpy as np
 
 from assay.agent import LearningAgent, QLearning
-from assay.theory.concepts import VersionSpace
+from assay.textbook.concepts import VersionSpace
 
 
 class Chain:

@@ -14,7 +14,7 @@ from assay.ensemble import BaggingRegressor, HistGradientBoostingRegressor, Voti
 from assay.linear_model import LogisticRegression
 from assay.metrics.diversity import ambiguity
 from assay.neural_network import MLPRegressor
-from assay.theory.decomposition import BiasVariance, bias_variance
+from assay.textbook.risk import BiasVariance, bias_variance
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 GRID = np.linspace(0.05, 0.95, 25)[:, None]

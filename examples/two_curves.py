@@ -17,7 +17,8 @@ from assay.decomposition import KernelPCA
 from assay.discriminant_analysis import KernelDiscriminantAnalysis
 from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.kernels import Gaussian
-from assay.svm import SVC, intertwined_curves
+from assay.svm import SVC
+from assay.textbook.svm import intertwined_curves
 
 
 def spirals(n: int = 100, turns: float = 1.5, noise: float = 0.02, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

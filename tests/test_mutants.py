@@ -164,7 +164,7 @@ def test_the_same_seed_draws_the_same_mutants(toy):
 
 
 def test_a_function_answers_for_itself_and_a_class_for_its_room():
-    (one, *_) = places("LTH-57", SOURCE)  # assay.theory.concepts.weak_edge
+    (one, *_) = places("LTH-57", SOURCE)  # assay.textbook.concepts.weak_edge
     assert (one.path, one.function) == (str(SOURCE / "theory" / "concepts.py"), "weak_edge")
     assert one.holds(compile("", one.path, "exec").replace(co_qualname="weak_edge"))
     assert one.holds(compile("", one.path, "exec").replace(co_qualname="_helper"))

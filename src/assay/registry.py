@@ -11,7 +11,7 @@ from assay.stored import class_name
 
 _NO_LEARNERS = {
     "checker", "claims", "cli", "data", "datasets", "guarantees", "kernels", "learning", "loops", "losses", "metrics",
-    "optim", "patch", "plot", "report", "scan", "study", "studio", "theory",
+    "optim", "patch", "plot", "report", "scan", "study", "studio", "textbook", "theory",
 }  # fmt: skip
 
 _registered: dict[str, type[Learner]] = {}

@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from assay.discriminant_analysis import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-    bayes_rule,
-    gaussian_risk,
-)
+from assay.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from assay.textbook.decision import bayes_rule, gaussian_risk
 
 
 def rows_with_moments(means, root):

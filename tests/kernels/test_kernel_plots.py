@@ -10,7 +10,8 @@ from assay.discriminant_analysis import KernelDiscriminantAnalysis, LinearDiscri
 from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.kernels import Gaussian
 from assay.plot import kernel_frames as frames
-from assay.svm import SVC, intertwined_curves
+from assay.svm import SVC
+from assay.textbook.svm import intertwined_curves
 from examples import two_curves
 
 

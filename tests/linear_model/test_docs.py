@@ -8,10 +8,10 @@ import pytest
 
 MODULES = (
     "datasets.worked",
-    "discriminant_analysis._bayes",
+    "textbook.decision",
     "discriminant_analysis._scatter",
     "linear_model._elastic_net",
-    "linear_model._formulas",
+    "textbook.linear",
     "linear_model._glm",
     "linear_model._perceptron",
     "optim.constrained",

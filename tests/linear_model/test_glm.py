@@ -10,10 +10,11 @@ from scipy.special import expit
 from scipy.stats import norm
 
 import assay
-from assay.linear_model import GeneralizedLinearRegressor, LinearRegression, LogisticRegression, Ridge, logit, sigmoid
+from assay.linear_model import GeneralizedLinearRegressor, LinearRegression, LogisticRegression, Ridge
 from assay.linear_model._glm import CONVEX
 from assay.losses.deviance import FAMILIES, LINKS, inverse_link, link_function, second_derivative
 from assay.optim.descent import check_gradient
+from assay.textbook.linear import logit, sigmoid
 
 sm = pytest.importorskip("statsmodels.api")
 PAIRS = [

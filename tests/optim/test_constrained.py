@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from assay.linear_model import hyperplane_margin, likelihood_term, squared_error
 from assay.optim.constrained import QuadraticProgramme, lagrange_point, rescaled
 from assay.optim.descent import check_gradient
 from assay.optim.newton import newton
+from assay.textbook.linear import hyperplane_margin, likelihood_term, squared_error
 
 
 def draw(seed, n=4, m=6, equal=0):

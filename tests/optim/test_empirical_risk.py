@@ -9,8 +9,8 @@ from assay import losses
 from assay.kernel_model import KernelLogisticRegression
 from assay.kernels import Gaussian, embedding
 from assay.linear_model import LogisticRegression
-from assay.optim import empirical_risk as risk
 from assay.svm import SVC
+from assay.textbook import risk
 
 
 def labelled(seed=0, n=100):

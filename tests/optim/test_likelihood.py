@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from assay.mixture import GaussianDensity
-from assay.optim.likelihood import fit
+from assay.textbook.likelihood import fit
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import pytest
 import sklearn.svm as libsvm
 from scipy.spatial.distance import pdist
 
-from assay import svm
 from assay.kernels import Gaussian, Linear, embedding
 from assay.losses import epsilon_insensitive
 from assay.svm import SVC, SVR
+from assay.textbook import svm as textbook
 from tests.svm.machine_rows import beta_of, overlapping
 
 
@@ -72,7 +72,7 @@ def test_regression_conditions():
 @pytest.mark.mission("KER-90", "KER-91")
 def test_two_intertwined_curves():
     delta, sigma, apart = 0.25, 0.3, 3.0
-    X, y = svm.intertwined_curves(delta, apart, 60.0)
+    X, y = textbook.intertwined_curves(delta, apart, 60.0)
     K = Gaussian.of_width(sigma)(X)
     n = len(X) // 2
     with pytest.raises(ValueError, match="touch"):
@@ -82,13 +82,13 @@ def test_two_intertwined_curves():
     assert K[:n, n:].max() < 1e-10
     row = K[n // 2, :n]
     assert np.all(np.diff(row[n // 2 : n // 2 + 8]) < 0)
-    c = svm.margin_through_origin(K, y)
+    c = textbook.margin_through_origin(K, y)
     assert np.all(y * (K @ c) > 0)
     np.testing.assert_allclose(c[:n], -c[n:], atol=1e-5)
-    half = svm.margin_through_origin(K[:n, :n], y[:n])
+    half = textbook.margin_through_origin(K[:n, :n], y[:n])
     np.testing.assert_allclose(half, c[:n], atol=1e-5)
     straight = np.column_stack([np.arange(0.0, 40.0, delta), np.zeros(160)])
-    inner = svm.margin_through_origin(Gaussian.of_width(sigma)(straight), np.ones(160))[40:120]
+    inner = textbook.margin_through_origin(Gaussian.of_width(sigma)(straight), np.ones(160))[40:120]
     np.testing.assert_allclose(np.abs(inner), delta / (np.sqrt(2 * np.pi) * sigma), rtol=0.01)
     assert delta / (np.sqrt(2 * np.pi) * sigma) == pytest.approx(0.3324, abs=1e-4)
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from assay import svm
 from assay.kernels import Polynomial, PowerSeries, named_kernel
 from assay.svm import SVC, LinearSVC
+from assay.textbook import svm as textbook
 from tests.svm.machine_rows import SIGNS, THREE, beta_of, overlapping, separable
 
 
@@ -26,14 +27,16 @@ def test_distances_and_margins():
     w, b = np.array([2.0, 1.0]), -0.3
     foot = X - ((X @ w + b) / (w @ w))[:, None] * w
     np.testing.assert_allclose(foot @ w + b, 0, atol=1e-12)
-    np.testing.assert_allclose(svm.distances(w, b, X), np.linalg.norm(X - foot, axis=1))
-    np.testing.assert_allclose(svm.functional_margins(3 * w, 3 * b, X, y), 3 * svm.functional_margins(w, b, X, y))
-    assert svm.geometric_margin(5 * w, 5 * b, X, y) == pytest.approx(svm.geometric_margin(w, b, X, y))
-    v, c = svm.canonical(w, b, X, y)
-    assert svm.functional_margins(v, c, X, y).min() == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(textbook.distances(w, b, X), np.linalg.norm(X - foot, axis=1))
+    np.testing.assert_allclose(
+        textbook.functional_margins(3 * w, 3 * b, X, y), 3 * textbook.functional_margins(w, b, X, y)
+    )
+    assert textbook.geometric_margin(5 * w, 5 * b, X, y) == pytest.approx(textbook.geometric_margin(w, b, X, y))
+    v, c = textbook.canonical(w, b, X, y)
+    assert textbook.functional_margins(v, c, X, y).min() == pytest.approx(1.0, abs=1e-12)
     assert np.array_equal(X @ v + c > 0, X @ w + b > 0)
     with pytest.raises(ValueError, match="does not separate"):
-        svm.canonical(-w, -b, X, y)
+        textbook.canonical(-w, -b, X, y)
 
 
 @pytest.mark.mission("KER-05", "KER-06", "KER-07")
@@ -41,10 +44,10 @@ def test_total_margin_noise_tolerance_and_the_geometric_form():
     X, y = separable()
     model = SVC(C=np.inf, kernel="linear", tol=1e-9).fit(X, y)
     w, b = model.coef_[0], model.intercept_[0]
-    near = svm.distances(w, b, X)
+    near = textbook.distances(w, b, X)
     total = near[y > 0].min() + near[y < 0].min()
     assert total == pytest.approx(2 / np.linalg.norm(w), rel=1e-6)
-    margin = svm.geometric_margin(w, b, X, y)
+    margin = textbook.geometric_margin(w, b, X, y)
     inward = -y[:, None] * w / np.linalg.norm(w)
     assert np.all(y * ((X + 0.999 * margin * inward) @ w + b) > 0)
     assert np.any(y * ((X + 1.001 * margin * inward) @ w + b) < 0)
@@ -125,9 +128,9 @@ def test_lagrangian_is_stationary_at_the_solution():
     slack, mu = np.maximum(0, 1 - y * (X @ w + b)), C - alpha
 
     def value(w, b, slack):
-        return svm.lagrangian(X, y, w, b, alpha, C=C, slack=slack, mu=mu).value
+        return textbook.lagrangian(X, y, w, b, alpha, C=C, slack=slack, mu=mu).value
 
-    found = svm.lagrangian(X, y, w, b, alpha, C=C, slack=slack, mu=mu)
+    found = textbook.lagrangian(X, y, w, b, alpha, C=C, slack=slack, mu=mu)
     np.testing.assert_allclose(w, (alpha * y) @ X, atol=1e-9)
     assert abs(alpha @ y) < 1e-9
     np.testing.assert_allclose(found.by_w, 0, atol=1e-9)
@@ -137,7 +140,7 @@ def test_lagrangian_is_stationary_at_the_solution():
     random = np.random.default_rng(0)
     w, b, slack = w + random.normal(size=2), b + 1.0, slack + random.random(len(X))  # anywhere: slopes by differences
     alpha, mu = alpha + random.random(len(X)), mu + random.random(len(X))
-    found, h = svm.lagrangian(X, y, w, b, alpha, C=C, slack=slack, mu=mu), 1e-5
+    found, h = textbook.lagrangian(X, y, w, b, alpha, C=C, slack=slack, mu=mu), 1e-5
     for j in range(2):
         step = h * np.eye(2)[j]
         slope = (value(w + step, b, slack) - value(w - step, b, slack)) / (2 * h)
@@ -148,12 +151,12 @@ def test_lagrangian_is_stationary_at_the_solution():
     assert found.by_slack[3] == pytest.approx(slope, abs=1e-6)
     hard = SVC(C=np.inf, kernel="linear", tol=1e-9).fit(THREE, SIGNS)
     np.testing.assert_allclose(hard.coef_[0], beta_of(hard, 3) @ THREE)
-    at = svm.lagrangian(THREE, SIGNS, hard.coef_[0], hard.intercept_[0], np.abs(beta_of(hard, 3)))
+    at = textbook.lagrangian(THREE, SIGNS, hard.coef_[0], hard.intercept_[0], np.abs(beta_of(hard, 3)))
     np.testing.assert_allclose(at.by_w, 0, atol=1e-6)
     assert abs(at.by_b) < 1e-6
     assert at.value == pytest.approx(0.5 * hard.coef_[0] @ hard.coef_[0], abs=1e-6)
     with pytest.raises(ValueError, match="comes with slack"):
-        svm.lagrangian(THREE, SIGNS, hard.coef_[0], 0.0, np.zeros(3), C=1.0)
+        textbook.lagrangian(THREE, SIGNS, hard.coef_[0], 0.0, np.zeros(3), C=1.0)
 
 
 @pytest.mark.mission("KER-15", "KER-16", "KER-18", "KER-30", "KER-31")
@@ -192,7 +195,7 @@ def test_programmes_through_the_origin():
     X, y = separable(1)
     X = X[np.abs(X @ [1.0, 0.5]) > 0.5]
     y = np.sign(X @ [1.0, 0.5])
-    c = svm.margin_through_origin(X @ X.T, y)
+    c = textbook.margin_through_origin(X @ X.T, y)
     v = c @ X
     values = y * (X @ v)
     assert values.min() == pytest.approx(1.0, abs=1e-6)
@@ -214,15 +217,15 @@ def test_programmes_through_the_origin():
         method="SLSQP",
         options={"ftol": 1e-14},
     )
-    np.testing.assert_allclose(phi.T @ svm.margin_through_origin(kernel(X2), y2), explicit.x, atol=1e-5)
-    soft, C = svm.margin_through_origin(X @ X.T, y, C=0.2), 0.2
+    np.testing.assert_allclose(phi.T @ textbook.margin_through_origin(kernel(X2), y2), explicit.x, atol=1e-5)
+    soft, C = textbook.margin_through_origin(X @ X.T, y, C=0.2), 0.2
     u = soft @ X
     value = u @ u + C * np.maximum(0, 1 - y * (X @ u)).sum()
     for _ in range(200):
         other = u + 0.1 * random.normal(size=2)
         assert value <= other @ other + C * np.maximum(0, 1 - y * (X @ other)).sum() + 1e-7
     with pytest.raises(ValueError, match="not positive semidefinite"):
-        svm.margin_through_origin(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1.0, -1.0]))
+        textbook.margin_through_origin(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1.0, -1.0]))
 
 
 @pytest.mark.mission("KER-71")
@@ -232,7 +235,7 @@ def test_the_expansion_is_the_machine_without_offset_in_the_explicit_space(kerne
     X = random.normal(size=(14, 2))
     y = np.where(X[:, 0] ** 2 + X[:, 1] ** 2 > 1.5, 1.0, -1.0)
     phi = kernel.features(X)
-    c = svm.margin_through_origin(kernel(X), y)
+    c = textbook.margin_through_origin(kernel(X), y)
     explicit = LinearSVC(C=1e6, loss="hinge", fit_intercept=False, tol=1e-10, max_iter=100_000).fit(phi, y)
     v = phi.T @ c
     assert (y * (phi @ v)).min() == pytest.approx(1.0, abs=1e-5)

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from assay import svm
 from assay.kernels import Gaussian
 from assay.svm import SVC
-from assay.svm import _platt_smo as textbook
+from assay.textbook import svm as textbook
 from tests.svm.machine_rows import beta_of, overlapping, separable
 
 
@@ -51,7 +50,7 @@ def test_a_flat_or_negative_curvature_is_decided_at_the_ends():
 def test_error_cache_first_choice_and_falling_objective():
     X, y = overlapping(7, 25)
     K, C = Gaussian(0.4)(X), 2.0
-    trace = svm.smo(K, y, C, tol=1e-7)
+    trace = textbook.smo(K, y, C, tol=1e-7)
     assert trace.converged
     alpha, b = np.zeros(25), 0.0
     previous, largest = 0.0, 0
@@ -81,16 +80,16 @@ def test_error_cache_first_choice_and_falling_objective():
 def test_partners_by_distance_and_by_change_reach_the_same_optimum():
     X, y = overlapping(3, 30)
     K = Gaussian(0.6)(X)
-    runs = {rule: svm.smo(K, y, 1.0, second=rule, tol=1e-4) for rule in ("change", "distance", "random")}
+    runs = {rule: textbook.smo(K, y, 1.0, second=rule, tol=1e-4) for rule in ("change", "distance", "random")}
     ends = [run.steps[-1].objective for run in runs.values()]
     np.testing.assert_allclose(ends, ends[0], rtol=1e-5)
-    randoms = [len(svm.smo(K, y, 1.0, second="random", tol=1e-4, seed=s).steps) for s in range(5)]
+    randoms = [len(textbook.smo(K, y, 1.0, second="random", tol=1e-4, seed=s).steps) for s in range(5)]
     assert len(runs["change"].steps) < np.mean(randoms)
 
 
 @pytest.mark.mission("KER-52")
 def test_smo_of_the_hard_margin():
     X, y = separable(4, 20)
-    trace = svm.smo(X @ X.T, y, np.inf, tol=1e-8)
+    trace = textbook.smo(X @ X.T, y, np.inf, tol=1e-8)
     model = SVC(C=np.inf, kernel="linear", tol=1e-9, solver="qp-dual").fit(X, y)
     np.testing.assert_allclose((trace.alpha * y) @ X, model.coef_[0], rtol=1e-4, atol=1e-5)

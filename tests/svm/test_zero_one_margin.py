@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from assay import svm
 from assay.svm import SVC
+from assay.textbook import svm as textbook
 from tests.svm.machine_rows import SIGNS, overlapping
 
 
@@ -42,9 +42,9 @@ def test_the_least_zero_one_margin_is_that_of_all_subsets(seed, C):
     x = random.normal(size=7)
     y = np.where(x + 0.6 * random.normal(size=7) > 0, 1.0, -1.0)
     for count in ("error", "margin"):
-        found = svm.zero_one_soft_margin(x[:, None], y, C, count=count)
+        found = textbook.zero_one_soft_margin(x[:, None], y, C, count=count)
         assert found.value == pytest.approx(by_subsets(x, y, C, count == "error"), abs=1e-6)
-        z = svm.functional_margins(found.w, found.b, x[:, None], y)
+        z = textbook.functional_margins(found.w, found.b, x[:, None], y)
         assert np.all(z[~found.given_up] >= 1 - 1e-6)
 
 
@@ -55,14 +55,14 @@ def test_a_right_row_inside_the_margin_parts_the_two_zero_one_problems():
     y, C = np.array([-1.0, -1.0, -1.0, 1.0, 1.0]), 0.15
     X = np.array([[-2.0], [-2.0], [0.5], [2.0], [2.0]])
     for count in ("margin", "error"):
-        found = svm.zero_one_soft_margin(X, y, C, count=count)
+        found = textbook.zero_one_soft_margin(X, y, C, count=count)
         assert found.given_up.tolist() == [False, False, True, False, False]
         assert found.value == pytest.approx(0.5 * 0.5**2 + C)
-        assert svm.functional_margins(found.w, found.b, X, y)[2] < 0
+        assert textbook.functional_margins(found.w, found.b, X, y)[2] < 0
     X[2] = -0.4
-    margin, error = (svm.zero_one_soft_margin(X, y, C, count=count) for count in ("margin", "error"))
+    margin, error = (textbook.zero_one_soft_margin(X, y, C, count=count) for count in ("margin", "error"))
     assert margin.value == pytest.approx(0.5 * 0.5**2 + C)
-    assert 0 < svm.functional_margins(margin.w, margin.b, X, y)[2] < 1
+    assert 0 < textbook.functional_margins(margin.w, margin.b, X, y)[2] < 1
     assert error.value == pytest.approx(2 * C)  # one class is given up; all rows with margin 1 cost (5/6)^2 / 2
     assert error.value == pytest.approx(by_subsets(X[:, 0], y, C, wrong_must_be_wrong=True), abs=1e-6)
 
@@ -71,8 +71,8 @@ def test_a_right_row_inside_the_margin_parts_the_two_zero_one_problems():
 def test_soft_margin_with_zero_one_loss_by_enumeration():
     X, y = overlapping(5, 9)
     C = 0.7
-    best = svm.zero_one_soft_margin(X, y, C)
-    z = svm.functional_margins(best.w, best.b, X, y)
+    best = textbook.zero_one_soft_margin(X, y, C)
+    z = textbook.functional_margins(best.w, best.b, X, y)
     assert np.array_equal(z < 1 - 1e-6, best.given_up)
 
     def value(w, b):
@@ -82,19 +82,19 @@ def test_soft_margin_with_zero_one_loss_by_enumeration():
     assert best.value <= min(value(np.array([p, q]), b) for p in grid for q in grid for b in grid) + 1e-6
     hinge = SVC(C=C, kernel="linear", tol=1e-8).fit(X, y)
     assert best.value <= value(hinge.coef_[0], hinge.intercept_[0]) + 1e-6
-    errors = svm.zero_one_soft_margin(X, y, C, count="error")
-    z = svm.functional_margins(errors.w, errors.b, X, y)
+    errors = textbook.zero_one_soft_margin(X, y, C, count="error")
+    z = textbook.functional_margins(errors.w, errors.b, X, y)
     assert np.all(z[~errors.given_up] >= 1 - 1e-6)
     assert np.all(z[errors.given_up] <= 1e-6)
     with pytest.raises(ValueError, match="at most 12"):
-        svm.zero_one_soft_margin(np.zeros((13, 1)), np.ones(13), 1.0)
+        textbook.zero_one_soft_margin(np.zeros((13, 1)), np.ones(13), 1.0)
 
 
 @pytest.mark.mission("KER-42")
 def test_hinge_alone_separates_without_the_largest_margin():
     X, y = np.array([[1.0, 0.0], [3.0, 30.0], [-1.0, 0.0]]), SIGNS
-    w, b = svm.hinge_only(X, y)
+    w, b = textbook.hinge_only(X, y)
     assert np.all(y * (X @ w + b) >= 1 - 1e-12)
     best = SVC(C=np.inf, kernel="linear", tol=1e-8).fit(X, y)
-    wide = svm.geometric_margin(best.coef_[0], best.intercept_[0], X, y)
-    assert svm.geometric_margin(w, b, X, y) < 0.95 * wide
+    wide = textbook.geometric_margin(best.coef_[0], best.intercept_[0], X, y)
+    assert textbook.geometric_margin(w, b, X, y) < 0.95 * wide

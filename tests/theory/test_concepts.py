@@ -9,7 +9,7 @@ import pytest
 from assay.datasets import programmers, vehicles
 from assay.ensemble import RandomForestClassifier
 from assay.neighbors import KNeighborsClassifier
-from assay.theory.concepts import (
+from assay.textbook.concepts import (
     Concept,
     Conjunctions,
     LookupTable,
@@ -22,7 +22,7 @@ from assay.theory.concepts import (
     disagreement,
     polygons,
 )
-from assay.theory.risk import FiniteDistribution
+from assay.textbook.risk import FiniteDistribution
 from assay.theory.shatter import separate
 from assay.theory.spaces import Finite, HalfSpaces
 from assay.tree import DecisionTreeClassifier

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from assay.theory.decision import (
+from assay.textbook.decision import (
     REJECT,
     bayes_risk,
     conditional_risk,

@@ -11,8 +11,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mutual_info_score
 from sklearn.tree import DecisionTreeRegressor
 
-from assay.theory import bottleneck, decomposition, no_free_lunch, pac
-from assay.theory import description_length as code
+from assay.textbook import description_length, learnability, risk
+from assay.theory import bottleneck, pac
 from examples import elephant
 
 
@@ -103,15 +103,15 @@ def test_no_free_lunch_by_enumeration(learner):
     weight = np.random.default_rng(4).dirichlet(np.ones(7))
     for train in ([0], [1, 4], [0, 2, 3, 6]):
         outside = 1 - weight[train].sum()
-        assert no_free_lunch.total_error(learner, train, 7, weight) == pytest.approx(2**6 * outside)
+        assert learnability.total_error(learner, train, 7, weight) == pytest.approx(2**6 * outside)
 
 
 @pytest.mark.mission("CON-17")
 def test_off_training_error_by_hand():
     target = (0, 1, 1, 0)
-    assert no_free_lunch.off_training_error(constant, [1], target) == pytest.approx(2 / 4)
-    assert no_free_lunch.off_training_error(random_guess, [1], target) == pytest.approx((0.3 + 0.7 + 0.3) / 4)
-    assert no_free_lunch.off_training_error(constant, [1], target, [0.1, 0.2, 0.3, 0.4]) == pytest.approx(0.5)
+    assert learnability.off_training_error(constant, [1], target) == pytest.approx(2 / 4)
+    assert learnability.off_training_error(random_guess, [1], target) == pytest.approx((0.3 + 0.7 + 0.3) / 4)
+    assert learnability.off_training_error(constant, [1], target, [0.1, 0.2, 0.3, 0.4]) == pytest.approx(0.5)
 
 
 @pytest.mark.mission("CON-19")
@@ -119,22 +119,22 @@ def test_with_smooth_targets_the_nearest_neighbour_wins():
     def smooth(target):
         return 0.25 ** sum(a != b for a, b in itertools.pairwise(target))
 
-    good = no_free_lunch.total_error(nearest, [1, 5], 8, prior=smooth)
-    bad = no_free_lunch.total_error(farthest_from_it, [1, 5], 8, prior=smooth)
+    good = learnability.total_error(nearest, [1, 5], 8, prior=smooth)
+    bad = learnability.total_error(farthest_from_it, [1, 5], 8, prior=smooth)
     assert good < bad / 2
-    even = [no_free_lunch.total_error(f, [1, 5], 8, prior=lambda t: 1.0) for f in (nearest, farthest_from_it)]
+    even = [learnability.total_error(f, [1, 5], 8, prior=lambda t: 1.0) for f in (nearest, farthest_from_it)]
     assert even[0] == pytest.approx(even[1])
 
 
-BOX = code.ModelCode(low=(0.0, -1.0, 0.0), high=(1.0, 1.0, 8.0), n_classes=3)
+BOX = description_length.ModelCode(low=(0.0, -1.0, 0.0), high=(1.0, 1.0, 8.0), n_classes=3)
 
 
 def random_tree(rng, depth=3):
     if depth == 0 or rng.random() < 0.3:
-        return code.Leaf(int(rng.integers(3)))
+        return description_length.Leaf(int(rng.integers(3)))
     feature, j = int(rng.integers(3)), int(rng.integers(1, 6))
     at = BOX.point(feature, j, 2 * int(rng.integers(2 ** (j - 1))) + 1)
-    return code.Split(feature, at, random_tree(rng, depth - 1), random_tree(rng, depth - 1))
+    return description_length.Split(feature, at, random_tree(rng, depth - 1), random_tree(rng, depth - 1))
 
 
 def random_list(rng):
@@ -143,8 +143,8 @@ def random_list(rng):
         conditions = tuple(
             (f, BOX.point(f, 3, 5), bool(rng.integers(2))) for f in rng.integers(0, 3, rng.integers(0, 3)).tolist()
         )
-        rules.append(code.Rule(conditions, int(rng.integers(3))))
-    return code.RuleList(tuple(rules), int(rng.integers(3)))
+        rules.append(description_length.Rule(conditions, int(rng.integers(3))))
+    return description_length.RuleList(tuple(rules), int(rng.integers(3)))
 
 
 def test_codes_of_trees_and_rule_lists_can_be_decoded_and_are_prefix_free():
@@ -166,7 +166,7 @@ def test_codes_of_trees_and_rule_lists_can_be_decoded_and_are_prefix_free():
 
 def test_every_bit_string_is_a_beginning_of_at_most_one_tree():
     """Kraft's sum over all codewords of up to 14 bits, by decoding every string, is at most 1."""
-    tiny = code.ModelCode((0.0,), (1.0,), 2)
+    tiny = description_length.ModelCode((0.0,), (1.0,), 2)
     total = Fraction(0)
     for length in range(1, 15):
         for number in range(2**length):
@@ -180,8 +180,8 @@ def test_every_bit_string_is_a_beginning_of_at_most_one_tree():
 
 def test_truncated_binary_codes_are_complete():
     for n in range(1, 40):
-        words = [code.fixed(i, n) for i in range(n)]
-        assert [code.Reader(word).fixed(n) for word in words] == list(range(n))
+        words = [description_length.fixed(i, n) for i in range(n)]
+        assert [description_length.Reader(word).fixed(n) for word in words] == list(range(n))
         assert sum(Fraction(1, 2 ** len(word)) for word in words) == 1
 
 
@@ -205,9 +205,14 @@ def test_shortest_threshold_between_two_values():
 def test_rounding_a_tree_changes_no_training_label():
     rng = np.random.default_rng(7)
     X = rng.random((60, 3)) * [1, 2, 8] - [0, 1, 0]
-    tree = code.Split(0, 0.437, code.Split(2, 3.21, code.Leaf(0), code.Leaf(1)), code.Leaf(2))
+    tree = description_length.Split(
+        0,
+        0.437,
+        description_length.Split(2, 3.21, description_length.Leaf(0), description_length.Leaf(1)),
+        description_length.Leaf(2),
+    )
     short = BOX.rounded(tree, X)
-    assert np.array_equal(code.predict(short, X), code.predict(tree, X))
+    assert np.array_equal(description_length.predict(short, X), description_length.predict(tree, X))
     with pytest.raises(ValueError, match="not a dyadic point"):
         BOX.encode(tree)
     bound = pac.occam_bound(0, 600, 0.05, BOX.log_prior(short))
@@ -216,7 +221,7 @@ def test_rounding_a_tree_changes_no_training_label():
 
 @pytest.mark.parametrize(("d", "steps"), [(1, 1), (4, 2), (3, 5)])
 def test_linear_code_lists_every_weight_vector_once(d, steps):
-    linear = code.LinearCode(d, steps)
+    linear = description_length.LinearCode(d, steps)
     words = {}
     for weights in itertools.product(range(-steps, steps + 1), repeat=d):
         bits = linear.encode(weights)
@@ -236,32 +241,43 @@ def test_occam_takes_the_shortest_consistent_rule_if_it_beats_the_table():
     X = rng.random((64, 3)) * [1, 2, 8] - [0, 1, 0]
     y = (X[:, 0] > 0.5).astype(int)
     candidates = [
-        code.Split(f, BOX.point(f, j, m), code.Leaf(a), code.Leaf(b))
+        description_length.Split(f, BOX.point(f, j, m), description_length.Leaf(a), description_length.Leaf(b))
         for f in range(3)
         for j in (1, 2, 3)
         for m in range(1, 2**j, 2)
         for a, b in itertools.permutations(range(3), 2)
     ]
-    candidates += [code.Split(0, 0.5, code.Leaf(0), code.Split(1, 0.0, code.Leaf(1), code.Leaf(1)))]
-    fitting = [tree for tree in candidates if np.array_equal(code.predict(tree, X), y)]
+    candidates += [
+        description_length.Split(
+            0,
+            0.5,
+            description_length.Leaf(0),
+            description_length.Split(1, 0.0, description_length.Leaf(1), description_length.Leaf(1)),
+        )
+    ]
+    fitting = [tree for tree in candidates if np.array_equal(description_length.predict(tree, X), y)]
     assert len(fitting) >= 2
-    read = {"length": lambda tree: len(BOX.encode(tree)), "predict": code.predict, "n_labels": 3}
-    found = code.shortest_rule(candidates, X, y, **read)
-    assert found.rule == code.Split(0, 0.5, code.Leaf(0), code.Leaf(1))
+    read = {"length": lambda tree: len(BOX.encode(tree)), "predict": description_length.predict, "n_labels": 3}
+    found = description_length.shortest_rule(candidates, X, y, **read)
+    assert found.rule == description_length.Split(0, 0.5, description_length.Leaf(0), description_length.Leaf(1))
     assert found.errors == 0
     assert found.bits == min(len(BOX.encode(tree)) for tree in fitting)
-    assert found.table_bits == code.table_bits(64, 3)
+    assert found.table_bits == description_length.table_bits(64, 3)
     assert found.accepted
-    few = code.shortest_rule(candidates, X[:5], y[:5], **read)  # five labels are not worth a rule
+    few = description_length.shortest_rule(candidates, X[:5], y[:5], **read)  # five labels are not worth a rule
     assert few.bits > few.table_bits
     assert not few.accepted
-    flipped = code.shortest_rule(candidates, X, 1 - y, **read)
-    assert flipped.rule == code.Split(0, 0.5, code.Leaf(1), code.Leaf(0))
+    flipped = description_length.shortest_rule(candidates, X, 1 - y, **read)
+    assert flipped.rule == description_length.Split(0, 0.5, description_length.Leaf(1), description_length.Leaf(0))
     with pytest.raises(ValueError, match="no rule"):
-        code.shortest_rule([], X, y, **read)
-    assert code.table_bits(64, 2) == 64
-    assert (code.table_bits(10, 3), code.table_bits(5, 4), code.table_bits(7, 5)) == (16, 10, 17)  # n log2 K, up
-    two = code.shortest_rule(candidates, X, y, length=read["length"], predict=code.predict)
+        description_length.shortest_rule([], X, y, **read)
+    assert description_length.table_bits(64, 2) == 64
+    assert (
+        description_length.table_bits(10, 3),
+        description_length.table_bits(5, 4),
+        description_length.table_bits(7, 5),
+    ) == (16, 10, 17)  # n log2 K, up
+    two = description_length.shortest_rule(candidates, X, y, length=read["length"], predict=description_length.predict)
     assert two.table_bits == 64  # two labels occur
 
 
@@ -270,10 +286,10 @@ def test_occam_takes_the_shortest_consistent_rule_if_it_beats_the_table():
 def test_prediction_is_compression(p):
     rng = np.random.default_rng(9)
     labels = (rng.random(300) < p).astype(int).tolist()
-    predictor = code.laplace(2)
-    length = code.code_length(labels, predictor)
-    bits = code.arithmetic_encode(labels, predictor)
-    assert code.arithmetic_decode(bits, len(labels), predictor) == labels
+    predictor = description_length.laplace(2)
+    length = description_length.code_length(labels, predictor)
+    bits = description_length.arithmetic_encode(labels, predictor)
+    assert description_length.arithmetic_decode(bits, len(labels), predictor) == labels
     assert length <= len(bits) <= length + 2
     share = sum(labels) / 300
     entropy = -sum(q * math.log2(q) for q in (share, 1 - share) if q)
@@ -292,9 +308,9 @@ def test_bias_variance_identity():
     X = np.linspace(-0.9, 0.9, 30)[:, None]
     truth = np.sin(3 * X[:, 0])
     for learner in (LinearRegression(), DecisionTreeRegressor(max_depth=4, random_state=0)):
-        parts = decomposition.bias_variance(learner, curve, X, truth, noise=0.09, runs=300)
+        parts = risk.bias_variance(learner, curve, X, truth, noise=0.09, runs=300)
         assert abs(parts.total - parts.error) <= 4 * parts.standard_error
-    simple = decomposition.bias_variance(LinearRegression(), curve, X, truth, noise=0.09, runs=1000)
+    simple = risk.bias_variance(LinearRegression(), curve, X, truth, noise=0.09, runs=1000)
     exact = [
         (np.polyval(np.polyfit(x[:, 0], y, 1), X[:, 0]))
         for x, y in (curve(np.random.default_rng(i)) for i in range(3000))
@@ -309,7 +325,7 @@ def test_boosting_lowers_bias_and_bagging_lowers_variance():
     truth = np.sin(3 * X[:, 0])
 
     def parts(learner):
-        return decomposition.bias_variance(learner, curve, X, truth, noise=0.09, runs=80)
+        return risk.bias_variance(learner, curve, X, truth, noise=0.09, runs=80)
 
     deep, bagged = (
         parts(DecisionTreeRegressor(random_state=0)),
@@ -322,11 +338,11 @@ def test_boosting_lowers_bias_and_bagging_lowers_variance():
 
 
 def test_error_decomposition_adds_up():
-    parts = decomposition.error_decomposition(0.05, 0.08, 0.12, 0.13)
+    parts = risk.error_decomposition(0.05, 0.08, 0.12, 0.13)
     assert parts == pytest.approx((0.05, 0.03, 0.04, 0.01))
     assert sum(parts) == pytest.approx(0.13)
     with pytest.raises(ValueError, match="best must not be below"):
-        decomposition.error_decomposition(0.1, 0.05, 0.2, 0.2)
+        risk.error_decomposition(0.1, 0.05, 0.2, 0.2)
 
 
 @pytest.mark.mission("CON-54")
@@ -349,11 +365,11 @@ def test_the_elephant_closes_and_its_parameters_come_back_from_the_curve():
         (lambda: bottleneck.mutual_information([[0.5, 0.6]]), "add up to 1"),
         (lambda: bottleneck.information_bottleneck([[0.5, 0.5]], 0.0), "beta must be"),
         (lambda: bottleneck.information_bottleneck([[1.0, 0.0], [0.0, 0.0]], 0.5), "positive probability"),
-        (lambda: list(no_free_lunch.targets(17)), "too many to list"),
-        (lambda: no_free_lunch.off_training_error(lambda a, b, n: [2.0] * n, [0], (0, 1)), "probabilities"),
-        (lambda: code.ModelCode((0.0,), (0.0,), 2), "low < high"),
+        (lambda: list(learnability.targets(17)), "too many to list"),
+        (lambda: learnability.off_training_error(lambda a, b, n: [2.0] * n, [0], (0, 1)), "probabilities"),
+        (lambda: description_length.ModelCode((0.0,), (0.0,), 2), "low < high"),
         (lambda: BOX.decode("2"), "characters 0 and 1"),
-        (lambda: code.arithmetic_encode([1], lambda past: [Fraction(1), Fraction(0)]), "probability 0"),
+        (lambda: description_length.arithmetic_encode([1], lambda past: [Fraction(1), Fraction(0)]), "probability 0"),
     ],
 )
 def test_bad_input_is_refused(call, message):

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from assay.theory import learnability, pac, plan, sphere
-from assay.theory.concepts import boosting_error_bound, weak_edge
+from assay.textbook import learnability
+from assay.textbook.concepts import boosting_error_bound, weak_edge
+from assay.theory import pac, plan
 from assay.theory.shatter import separate_lifted
 from assay.theory.spaces import Intervals, Stumps
 
@@ -161,30 +162,30 @@ def test_mass_near_the_equator(d):
         t = c / math.sqrt(d)
         if t >= 1:
             continue
-        assert sphere.mass_beyond(t, d) == pytest.approx(beta.sf(t * t, 0.5, (d - 1) / 2), rel=1e-9)
-        points = sphere.random_points(40_000, d, np.random.default_rng(d))
+        assert learnability.mass_beyond(t, d) == pytest.approx(beta.sf(t * t, 0.5, (d - 1) / 2), rel=1e-9)
+        points = learnability.random_points(40_000, d, np.random.default_rng(d))
         share = np.mean(np.abs(points[:, 0]) >= t)
-        assert share == pytest.approx(sphere.mass_beyond(t, d), abs=4 * math.sqrt(0.25 / 40_000))
+        assert share == pytest.approx(learnability.mass_beyond(t, d), abs=4 * math.sqrt(0.25 / 40_000))
     for c in (1.0, 2.0, 3.0):
         t = min(1.0, c / math.sqrt(d - 1))
-        assert sphere.mass_beyond(t, d, ball=True) <= 2 / c * math.exp(-c * c / 2)
-        inside = sphere.random_points(40_000, d, np.random.default_rng(d), ball=True)
+        assert learnability.mass_beyond(t, d, ball=True) <= 2 / c * math.exp(-c * c / 2)
+        inside = learnability.random_points(40_000, d, np.random.default_rng(d), ball=True)
         share = np.mean(np.abs(inside[:, 0]) >= t)
-        assert share == pytest.approx(sphere.mass_beyond(t, d, ball=True), abs=4 * math.sqrt(0.25 / 40_000))
+        assert share == pytest.approx(learnability.mass_beyond(t, d, ball=True), abs=4 * math.sqrt(0.25 / 40_000))
 
 
 @pytest.mark.mission("LTH-59")
 def test_separable_share_of_random_points():
     rng = np.random.default_rng(2)
-    assert float(sphere.separable_share(6, 3)) == 0.5 == float(sphere.separable_share(20, 10))
+    assert float(learnability.separable_share(6, 3)) == 0.5 == float(learnability.separable_share(20, 10))
     for n, d in ((6, 3), (8, 3), (5, 4)):
-        expected = float(sphere.separable_share(n, d))
+        expected = float(learnability.separable_share(n, d))
         assert expected == pytest.approx(sum(math.comb(n - 1, k) for k in range(d)) / 2 ** (n - 1))
         hits = 0
         for _ in range(400):
-            X, y = sphere.random_points(n, d, rng), rng.choice([-1, 1], n)
+            X, y = learnability.random_points(n, d, rng), rng.choice([-1, 1], n)
             separable = separate_lifted([[Fraction(v) for v in row] for row in X.tolist()], y).separable
-            low, high = sphere.best_margin(X, y, rounds=300)
+            low, high = learnability.best_margin(X, y, rounds=300)
             assert low <= high + 1e-12
             assert separable or low <= 0  # no margin without a separator
             hits += separable
@@ -198,13 +199,14 @@ def test_the_best_margin_shrinks_as_points_are_added():
     widths = []
     for n in (5, 15, 40):
         brackets = [
-            sphere.best_margin(sphere.random_points(n, d, rng), rng.choice([-1, 1], n), 4000) for _ in range(10)
+            learnability.best_margin(learnability.random_points(n, d, rng), rng.choice([-1, 1], n), 4000)
+            for _ in range(10)
         ]
         assert all(high - low < 0.02 for low, high in brackets)
         widths.append(np.mean([low for low, _ in brackets]))
     assert widths == sorted(widths, reverse=True)
     # two opposite unit vectors with opposite labels: margin exactly 1
-    assert sphere.best_margin(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1, -1])) == pytest.approx((1.0, 1.0))
+    assert learnability.best_margin(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1, -1])) == pytest.approx((1.0, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -214,7 +216,7 @@ def test_the_best_margin_shrinks_as_points_are_added():
         (lambda: learnability.simulated_sample_size(interval_error, 0.01, 0.1, most=3), "fails too often"),
         (lambda: boosting_error_bound([0.7]), "edges must be"),
         (lambda: weak_edge([1], [1], [0.0]), "weights"),
-        (lambda: sphere.mass_beyond(1.5, 3), "t must be"),
+        (lambda: learnability.mass_beyond(1.5, 3), "t must be"),
     ],
 )
 def test_bad_input_is_refused(call, message):

@@ -7,8 +7,8 @@ import pytest
 
 from assay import plot
 from assay.plot import frames, theory_frames
+from assay.textbook.concepts import VersionSpace
 from assay.theory import rademacher
-from assay.theory.concepts import VersionSpace
 from assay.theory.spaces import Finite, HalfSpaces, Intervals, OfDimension, Stumps, Trees, Unbounded
 
 SQUARE = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]

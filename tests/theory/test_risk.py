@@ -9,9 +9,8 @@ from scipy.stats import norm
 from sklearn import metrics
 
 from assay.linear_model import Lasso, Ridge
-from assay.losses import predictions
 from assay.model_selection import penalty_path
-from assay.theory import risk
+from assay.textbook import risk
 from assay.theory.concentration import hoeffding_deviation
 from assay.theory.spaces import PolynomialClassifiers, Thresholds
 from assay.tree import DecisionTreeRegressor
@@ -25,28 +24,28 @@ def test_losses_against_scikit_learn():
     f, t = rng.normal(size=50), rng.normal(size=50)
     pairs = [
         (
-            predictions.zero_one(y, guess),
+            risk.zero_one(y, guess),
             metrics.zero_one_loss(y, guess, sample_weight=w),
             metrics.zero_one_loss(y, guess),
         ),
         (
-            predictions.squared(t, f),
+            risk.squared(t, f),
             metrics.mean_squared_error(t, f, sample_weight=w),
             metrics.mean_squared_error(t, f),
         ),
         (
-            predictions.absolute(t, f),
+            risk.absolute(t, f),
             metrics.mean_absolute_error(t, f, sample_weight=w),
             metrics.mean_absolute_error(t, f),
         ),
-        (predictions.log_loss(y, p), metrics.log_loss(y, p, sample_weight=w), metrics.log_loss(y, p)),
+        (risk.log_loss(y, p), metrics.log_loss(y, p, sample_weight=w), metrics.log_loss(y, p)),
     ]
     for losses, weighted, plain in pairs:
         assert risk.empirical_risk(losses, w) == pytest.approx(weighted)
         assert risk.empirical_risk(losses) == pytest.approx(plain)
         assert losses.sum() == pytest.approx(50 * risk.empirical_risk(losses))  # the training objective
-    assert predictions.log_loss([1], [[1.0, 0.0]]) == pytest.approx(-math.log(1e-15))  # clipped, not infinite
-    assert risk.empirical_risk(predictions.zero_one([1, -1, 1], [1, 1, -1])) == pytest.approx(2 / 3)
+    assert risk.log_loss([1], [[1.0, 0.0]]) == pytest.approx(-math.log(1e-15))  # clipped, not infinite
+    assert risk.empirical_risk(risk.zero_one([1, -1, 1], [1, 1, -1])) == pytest.approx(2 / 3)
 
 
 def finite(noise=0.1, size=6):
@@ -69,7 +68,7 @@ def test_simulated_risk_of_a_threshold_has_its_closed_form():
     """Uniform x with target threshold 0.4: threshold t errs on |t - 0.4|."""
     for t in (0.1, 0.4, 0.75):
         found = risk.simulated_risk(
-            lambda rng, m, t=t: (lambda x: predictions.zero_one(x > 0.4, x > t))(rng.random(m)),
+            lambda rng, m, t=t: (lambda x: risk.zero_one(x > 0.4, x > t))(rng.random(m)),
             draws=40_000,
             high=1.0,
             seed=1,
@@ -87,7 +86,7 @@ def test_simulated_risk_of_a_linear_function_under_a_gaussian():
 
     def squared(rng, m):
         x, e = rng.normal(size=m), 0.5 * rng.normal(size=m)
-        return predictions.squared(2 * x + e, 1.5 * x)
+        return risk.squared(2 * x + e, 1.5 * x)
 
     found = risk.simulated_risk(squared, draws=40_000)
     assert abs(found.value - 0.5) <= 4 * found.standard_error
@@ -97,7 +96,7 @@ def test_simulated_risk_of_a_linear_function_under_a_gaussian():
 
     def sign(rng, m):
         y = rng.choice([-1, 1], m)
-        return predictions.zero_one(y, np.sign(y + rng.normal(size=m)))
+        return risk.zero_one(y, np.sign(y + rng.normal(size=m)))
 
     found = risk.simulated_risk(sign, draws=40_000, high=1.0)
     assert abs(found.value - norm.sf(1)) <= 4 * found.standard_error
@@ -110,7 +109,7 @@ def test_the_mean_of_the_empirical_error_is_the_risk():
     def h(x):
         return np.where(x > 1.5, 1, -1)
 
-    values = [risk.empirical_risk(predictions.zero_one(y, h(x))) for x, y in (law.sample(15, rng) for _ in range(4000))]
+    values = [risk.empirical_risk(risk.zero_one(y, h(x))) for x, y in (law.sample(15, rng) for _ in range(4000))]
     assert np.mean(values) == pytest.approx(law.risk(h), abs=4 * np.std(values) / math.sqrt(4000))
 
 
@@ -157,16 +156,16 @@ def test_empirical_risk_tends_to_the_expected_risk_of_a_fixed_function_only():
         inside = 0
         for _ in range(200):
             x, y = law.sample(n, rng)
-            gap = abs(risk.empirical_risk(predictions.zero_one(y, h(x))) - law.risk(h))
+            gap = abs(risk.empirical_risk(risk.zero_one(y, h(x))) - law.risk(h))
             inside += gap <= hoeffding_deviation(n, delta, two_sided=True)
         assert inside >= 180 - 20
     # a lookup table on continuous inputs: no training error for any n, risk one half on coin labels
     for n in (20, 2000):
         x, y = rng.random(n), rng.choice([-1, 1], n)
         table = dict(zip(x, y))
-        assert risk.empirical_risk(predictions.zero_one(y, [table[v] for v in x])) == 0.0
+        assert risk.empirical_risk(risk.zero_one(y, [table[v] for v in x])) == 0.0
         fresh, labels = rng.random(4000), rng.choice([-1, 1], 4000)
-        error = risk.empirical_risk(predictions.zero_one(labels, [table.get(v, 1) for v in fresh]))
+        error = risk.empirical_risk(risk.zero_one(labels, [table.get(v, 1) for v in fresh]))
         assert error > hoeffding_deviation(n, delta) or n == 20
         assert abs(error - 0.5) < 0.05
 
@@ -178,7 +177,7 @@ def test_erm_loses_at_most_twice_the_largest_deviation():
     risks = np.array([law.risk(lambda z, t=t: np.where(z > t, 1, -1)) for t in cuts])
     for _ in range(200):
         x, y = law.sample(12, rng)
-        seen = np.array([risk.empirical_risk(predictions.zero_one(y, np.where(x > t, 1, -1))) for t in cuts])
+        seen = np.array([risk.empirical_risk(risk.zero_one(y, np.where(x > t, 1, -1))) for t in cuts])
         found = Thresholds().erm(x, y)
         assert found.errors == pytest.approx(12 * seen.min())
         chosen = law.risk(found.hypothesis)
@@ -271,8 +270,8 @@ def test_nested_classes_are_chosen_by_the_smallest_bound():
     [
         (lambda: risk.empirical_risk([]), "non-empty"),
         (lambda: risk.empirical_risk([1.0], [-1.0]), "sample_weight"),
-        (lambda: predictions.log_loss([2], [[0.5, 0.5]]), "integers below"),
-        (lambda: predictions.log_loss([0], [[0.5, 0.6]]), "add up to 1"),
+        (lambda: risk.log_loss([2], [[0.5, 0.5]]), "integers below"),
+        (lambda: risk.log_loss([0], [[0.5, 0.6]]), "add up to 1"),
         (lambda: risk.FiniteDistribution([0], [1], [0.5]), "adding up to 1"),
         (lambda: risk.simulated_risk(lambda rng, m: np.full(m, 2.0), high=1.0), "losses must lie"),
         (lambda: risk.structural_minimum([], 10, 0.05, []), "positive length"),

@@ -2,7 +2,6 @@
 and Fisher's directions in the space of a kernel."""
 
 from assay.borrowed import borrowed
-from assay.discriminant_analysis._bayes import LinearRule, bayes_rule, gaussian_risk
 from assay.discriminant_analysis._kernel import KernelDiscriminantAnalysis
 from assay.discriminant_analysis._lda import LinearDiscriminantAnalysis, SingularScatterWarning
 from assay.discriminant_analysis._qda import QuadraticDiscriminantAnalysis
@@ -19,16 +18,13 @@ from assay.discriminant_analysis._scatter import (
 __all__ = [
     "KernelDiscriminantAnalysis",
     "LinearDiscriminantAnalysis",
-    "LinearRule",
     "QuadraticDiscriminantAnalysis",
     "Scatter",
     "SingularScatterWarning",
     "TraceRatio",
-    "bayes_rule",
     "between_two_classes",
     "fisher_direction",
     "fisher_ratio",
-    "gaussian_risk",
     "scatter_matrices",
     "trace_ratio",
 ]

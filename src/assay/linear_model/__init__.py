@@ -2,7 +2,6 @@
 
 from assay.borrowed import borrowed
 from assay.linear_model._elastic_net import ElasticNet, ElasticNetPath, Lasso, elastic_net_path
-from assay.linear_model._formulas import hyperplane_margin, likelihood_term, logit, sigmoid, squared_error
 from assay.linear_model._glm import GeneralizedLinearRegressor
 from assay.linear_model._least_squares import LinearRegression, RankWarning, Ridge
 from assay.linear_model._logistic import LogisticRegression
@@ -33,12 +32,7 @@ __all__ = [
     "TweedieRegressor",
     "VotedPerceptron",
     "elastic_net_path",
-    "hyperplane_margin",
-    "likelihood_term",
-    "logit",
     "perceptron_trace",
-    "sigmoid",
-    "squared_error",
 ]
 
 __getattr__, __dir__ = borrowed(__name__, __all__)

@@ -35,7 +35,6 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model import _logistic_problem
 from assay.linear_model._base import LinearClassifier, LogisticObjective
-from assay.linear_model._formulas import logit
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
 from assay.linear_model._logistic_solvers import (
     Penalties,
@@ -45,6 +44,7 @@ from assay.linear_model._logistic_solvers import (
     refuse_zero_rows,
 )
 from assay.linear_model._separator import separation_claim
+from assay.losses.deviance import link_function
 from assay.messages import Message
 from assay.optim.duality import GAP, MULTINOMIAL, PenalisedProblem, gap_claims
 from assay.optim.newton import Found
@@ -322,7 +322,9 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         scores = self.decision_function(X)
         if scores.ndim != 1:
             raise refuse(self, f"a threshold decides between two classes; this model has {len(self.classes_)}.")
-        return self.classes_[(scores > logit(threshold)).astype(np.int64)]
+        with np.errstate(divide="ignore"):
+            limit = link_function("logit", np.asarray(threshold, dtype=np.float64))
+        return self.classes_[(scores > limit).astype(np.int64)]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithm of `predict_proba`, exact also where the probability underflows."""

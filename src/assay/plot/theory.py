@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from assay.claims.claim import Certificate
 from assay.plot import theory_frames as frames
 from assay.plot.figures import BLUE, CLASS_COLOURS, GREY, INK, ORANGE, PALE, _canvas, _short
-from assay.theory.concepts import VersionSpace
+from assay.textbook.concepts import VersionSpace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

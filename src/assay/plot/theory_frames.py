@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from assay.claims.claim import Certificate
 from assay.losses import surrogates
+from assay.textbook.concepts import VersionSpace
 from assay.theory import bottleneck
-from assay.theory.concepts import VersionSpace
 
 Frame = dict[str, Any]
 

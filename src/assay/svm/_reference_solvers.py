@@ -1,9 +1,7 @@
 """Other routes to the same machine, for small data: quadratic programmes (Clarabel) and descent on the hinge loss.
 
-    qp-dual      minimise 1/2 beta' K beta - v' beta,  sum beta = 0,  lo <= beta <= hi              (n
-    variables)
-    qp-primal    minimise 1/2 |w|^2 + sum C_i xi_i,  y_i (<w, b_i> + b) >= 1 - xi_i,  xi >= 0     (u = (b,
-    w, xi))
+    qp-dual      minimise 1/2 beta' K beta - v' beta,  sum beta = 0,  lo <= beta <= hi
+    qp-primal    minimise 1/2 |w|^2 + sum C_i xi_i,  y_i (<w, b_i> + b) >= 1 - xi_i,  xi >= 0
     subgradient  minimise 1/2 |w|^2 + sum C_i max(0, 1 - y_i f(x_i)), b optimal for each w
 
 The primal needs coordinates: rows b_i with <b_i, b_j> = K_ij, the coordinates of phi(x_i) in the span of the data,
@@ -11,7 +9,7 @@ which is all that w can use. All routes return beta_i = y_i alpha_i, like the fa
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -157,17 +155,23 @@ def balanced_subgradient(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> np.n
     return direction
 
 
-def hinge_only(X: np.ndarray, y: np.ndarray, *, rate: float = 0.1, max_steps: int = 10_000) -> tuple[np.ndarray, float]:
-    """Descend on sum max(0, 1 - y (<w, x> + b)) alone: stops at the first separator with zero loss, whose
-    margin is not maximal."""
-    w, b = np.zeros(X.shape[1]), 0.0
-    for _ in range(max_steps):
-        inside = y * (X @ w + b) < 1
-        if not inside.any():
-            break
-        w = w + rate * (y[inside] @ X[inside]) / len(X)
-        b = b + rate * float(y[inside].sum()) / len(X)
-    return w, b
+class ProblemSize(NamedTuple):
+    """Variables and constraints of the primal and the dual hard-margin problem, and the smaller route."""
+
+    primal: tuple[float, int]
+    dual: tuple[int, int]
+    route: str
+
+
+def problem_size(n_rows: int, n_features: float) -> ProblemSize:
+    """Return d + 1 variables and n constraints (primal), n and n + 1 (dual), and which has fewer variables. With a
+    kernel d is the dimension of its feature space, infinity for most. `SVC(solver="qp")` takes this route.
+
+    >>> problem_size(1000, 3).route, problem_size(10, 1000).route
+    ('qp-primal', 'qp-dual')
+    """
+    route = "qp-primal" if n_features + 1 <= n_rows else "qp-dual"
+    return ProblemSize((n_features + 1, n_rows), (n_rows, n_rows + 1), route)
 
 
 ReferenceSolver = Callable[[Tiles, Problem, float], Solution]

@@ -134,7 +134,7 @@ class Finite(Space):
 
     One that was given its hypotheses can be asked for membership and listed.
 
-    >>> from assay.theory.concepts import polygons
+    >>> from assay.textbook.concepts import polygons
     >>> triangle, *others = polygons()
     >>> triangle in Finite(others), [concept.name for concept in Finite(others)]
     (False, ['quadrilateral', 'pentagon'])

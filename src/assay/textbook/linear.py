@@ -1,4 +1,4 @@
-"""Formulas of linear models as functions, for teaching and checking."""
+"""Formulas of linear models: squared error of a line, sigmoid and logit, likelihood of a label, margin."""
 
 from typing import Any, NamedTuple
 

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from assay.theory import _checks as check
 
 _DEEPEST = 52
+Predictor = Callable[[Sequence[int]], Sequence[Fraction]]
 
 
 def fixed(i: int, n: int) -> str:
@@ -307,9 +308,6 @@ def shortest_rule(
 def table_bits(n: int, n_classes: int) -> int:
     """Return n log2 K, rounded up: the bits of listing the labels of n rows. A rule must be shorter."""
     return math.ceil(check.whole("n", n) * math.log2(check.whole("n_classes", n_classes, low=2)) - 1e-9)
-
-
-Predictor = Callable[[Sequence[int]], Sequence[Fraction]]
 
 
 def laplace(n_classes: int) -> Predictor:

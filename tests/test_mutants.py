@@ -165,14 +165,14 @@ def test_the_same_seed_draws_the_same_mutants(toy):
 
 def test_a_function_answers_for_itself_and_a_class_for_its_room():
     (one, *_) = places("LTH-57", SOURCE)  # assay.textbook.concepts.weak_edge
-    assert (one.path, one.function) == (str(SOURCE / "theory" / "concepts.py"), "weak_edge")
+    assert (one.path, one.function) == (str(SOURCE / "textbook" / "concepts.py"), "weak_edge")
     assert one.holds(compile("", one.path, "exec").replace(co_qualname="weak_edge"))
     assert one.holds(compile("", one.path, "exec").replace(co_qualname="_helper"))
     assert not one.holds(compile("", one.path, "exec").replace(co_qualname="polygons"))
     files = [place for place in places("LTH-27", SOURCE) if not place.function]  # spaces.HalfSpaces.growth
-    code = compile("", str(SOURCE / "theory" / "_space.py"), "exec")
+    code = compile("", str(SOURCE / "theory" / "_spaces.py"), "exec")
     assert any(place.holds(code.replace(co_qualname="Space.growth")) for place in files)
-    code = compile("", str(SOURCE / "theory" / "_geometric_spaces.py"), "exec")
+    code = compile("", str(SOURCE / "theory" / "_spaces.py"), "exec")
     assert any(place.holds(code.replace(co_qualname="HalfSpaces._growth")) for place in files)
     assert not any(place.holds(code.replace(co_qualname="Stumps._growth")) for place in files)
     (room,) = places("NNW-06", SOURCE)[:1]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from assay.linear_model import VotedPerceptron
-from assay.theory.progressive import progressive_choice
+from assay.theory.sequential import progressive_choice
 from bench.worlds._case import case
 from bench.worlds.machines import told
 

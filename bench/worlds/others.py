@@ -5,16 +5,7 @@ import math
 import numpy as np
 from scipy.stats import norm
 
-from assay.theory import (
-    compression,
-    concentration,
-    conformal,
-    cross_validation,
-    pac_bayes,
-    population,
-    progressive,
-    stability,
-)
+from assay.theory import compression, concentration, conformal, holdout, pac_bayes, population, sequential, stability
 from assay.theory._patterns import best_threshold
 from bench.worlds._case import case
 from bench.worlds.classes import THETA
@@ -134,8 +125,8 @@ def progressive_adaptive(rng, delta):
     for t in range(200):
         risks[t] = 0.05 if last == 0.0 else 0.4
         losses[t] = last = float(draws[t] < risks[t])
-    bound = progressive.progressive_bound(losses, delta)
-    plain = progressive.progressive_hoeffding(losses, delta)
+    bound = sequential.progressive_bound(losses, delta)
+    plain = sequential.progressive_hoeffding(losses, delta)
     return bound < risks.mean(), min(bound, plain) < 0.5
 
 
@@ -145,7 +136,7 @@ def progressive_plain(rng, delta):
     for t, draw in enumerate(rng.random(200)):
         risks[t] = 0.2 if last == 0.0 else 0.6
         losses[t] = last = float(draw < risks[t])
-    bound = progressive.progressive_hoeffding(losses, delta)
+    bound = sequential.progressive_hoeffding(losses, delta)
     return bound < risks.mean(), bound < 0.6
 
 
@@ -159,9 +150,9 @@ def minority_folds(rng, n, K):
 
 
 for _name, _bound in (
-    ("Hoeffding", cross_validation.fold_hoeffding),
-    ("kl", cross_validation.fold_kl),
-    ("binomial", cross_validation.fold_binomial),
+    ("Hoeffding", holdout.fold_hoeffding),
+    ("kl", holdout.fold_kl),
+    ("binomial", holdout.fold_binomial),
 ):
 
     @case("P22", f"minority learner, five folds of 40, {_name} (below one: informative)")

@@ -13,7 +13,7 @@ from assay.explain.comparison import _limits
 from assay.guarantees.seal import RepeatedUseWarning
 from assay.messages import Message
 from assay.theory.concentration import betting_upper
-from assay.theory.paired import mean_limits, sign_test
+from assay.theory.holdout import mean_limits, sign_test
 
 
 class Column:

@@ -12,16 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import SVC
 
-from assay.theory import (
-    compression,
-    conformal,
-    cross_validation,
-    holdout,
-    pac_bayes,
-    population,
-    progressive,
-    stability,
-)
+from assay.theory import compression, conformal, holdout, pac_bayes, population, sequential, stability
 from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_upper, kl, kl_upper, maurer_xi
 
 
@@ -300,11 +291,11 @@ def test_the_smaller_of_two_samples_dominates_the_moment():
 def test_progressive_bounds_by_hand():
     losses = np.array([0.0, 1.0] + [0.0] * 198)
     mean, n = 1 / 200, 200
-    assert progressive.progressive_hoeffding(losses, 0.05) == pytest.approx(mean + math.sqrt(math.log(20) / 400))
+    assert sequential.progressive_hoeffding(losses, 0.05) == pytest.approx(mean + math.sqrt(math.log(20) / 400))
     paid = math.log(13 / 0.05) / n
     expected = min((1 - math.exp(-t * mean - paid)) / (1 - math.exp(-t)) for t in (2.0**j for j in range(-8, 5)))
-    assert progressive.progressive_bound(losses, 0.05) == pytest.approx(expected, rel=1e-8)
-    assert progressive.progressive_bound(losses, 0.05) < progressive.progressive_hoeffding(losses, 0.05)
+    assert sequential.progressive_bound(losses, 0.05) == pytest.approx(expected, rel=1e-8)
+    assert sequential.progressive_bound(losses, 0.05) < sequential.progressive_hoeffding(losses, 0.05)
 
 
 def test_the_progressive_product_is_a_supermartingale():
@@ -324,10 +315,10 @@ def test_the_progressive_product_is_a_supermartingale():
 
 def test_cross_validation_bounds_by_hand():
     errors, m = np.array([3, 5, 1, 3, 8]), 40
-    assert cross_validation.fold_hoeffding(errors, m, 0.05) == pytest.approx(0.1 + math.sqrt(math.log(20) / 80))
-    assert kl(0.1, cross_validation.fold_kl(errors, m, 0.05)) == pytest.approx(math.log(maurer_xi(40) / 0.05) / 40)
+    assert holdout.fold_hoeffding(errors, m, 0.05) == pytest.approx(0.1 + math.sqrt(math.log(20) / 80))
+    assert kl(0.1, holdout.fold_kl(errors, m, 0.05)) == pytest.approx(math.log(maurer_xi(40) / 0.05) / 40)
     limits = [clopper_pearson_upper(int(k), m, 0.01) for k in errors]
-    assert cross_validation.fold_binomial(errors, m, 0.05) == pytest.approx(np.mean(limits))
+    assert holdout.fold_binomial(errors, m, 0.05) == pytest.approx(np.mean(limits))
 
 
 def test_pooling_the_folds_as_one_binomial_count_fails():
@@ -343,7 +334,7 @@ def test_pooling_the_folds_as_one_binomial_count_fails():
             label = -1 if rest.sum() > 0 else 1
             errors.append(int((y[fold] != label).sum()))
         pooled += clopper_pearson_upper(sum(errors), n, 0.05) < 0.5
-        honest += cross_validation.fold_hoeffding(np.array(errors), m, 0.05) < 0.5
+        honest += holdout.fold_hoeffding(np.array(errors), m, 0.05) < 0.5
     assert pooled > 149
     assert honest <= 149
 
@@ -414,9 +405,9 @@ def test_population_bounds_by_hand():
         (lambda: pac_bayes.vote_bound([3], [2], 0.05), "0 <= errors <= rows"),
         (lambda: pac_bayes.vote_bound([1, 1], [5, 5], 0.05, weights=[0.5, 0.6]), "add up to 1"),
         (lambda: pac_bayes.tandem_bound([[1, 2], [0, 1]], [[9, 9], [9, 9]], 0.05), "symmetric"),
-        (lambda: progressive.progressive_bound([2.0], 0.05), "losses must lie"),
-        (lambda: cross_validation.fold_kl([1], 10, 0.05), "at least two integers"),
-        (lambda: cross_validation.fold_kl([1, 11], 10, 0.05), "at least two integers"),
+        (lambda: sequential.progressive_bound([2.0], 0.05), "losses must lie"),
+        (lambda: holdout.fold_kl([1], 10, 0.05), "at least two integers"),
+        (lambda: holdout.fold_kl([1, 11], 10, 0.05), "at least two integers"),
         (lambda: conformal.conformal_index(5, 0.1), "cannot promise"),
         (lambda: conformal.threshold([1.0, np.nan], 1), "numbers"),
         (lambda: conformal.threshold([1.0], 2), "j must lie"),

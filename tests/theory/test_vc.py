@@ -11,7 +11,7 @@ import pytest
 from scipy.special import betaincinv, logsumexp
 from scipy.stats import hypergeom
 
-from assay.theory import _tails, vc
+from assay.theory import concentration, vc
 from assay.theory.spaces import HalfSpaces, Intervals, Thresholds, Unbounded
 
 getcontext().prec = 50
@@ -27,7 +27,7 @@ def test_hypergeometric_tail_against_integers(total, drawn):
     for marked in range(0, total + 1, max(1, total // 15)):
         for k in range(0, drawn + 1, max(1, drawn // 6)):
             exact = exact_hypergeometric(k, total, marked, drawn)
-            value = _tails.log_hypergeometric_cdf(k, total, marked, drawn)
+            value = concentration.log_hypergeometric_cdf(k, total, marked, drawn)
             if exact == 0:
                 assert value == -math.inf
             else:
@@ -42,13 +42,13 @@ def test_binomial_tail_against_rationals(m):
             q = Fraction(p)
             exact = sum(math.comb(m, j) * q**j * (1 - q) ** (m - j) for j in range(k + 1))
             log = (Decimal(exact.numerator) / Decimal(exact.denominator)).ln()
-            value = _tails.log_binomial_cdf(k, m, p)
+            value = concentration.log_binomial_cdf(k, m, p)
             assert -Decimal("1e-15") <= Decimal(value) - log < Decimal("1e-10")
 
 
 @pytest.mark.parametrize(("n", "d"), [(10, 3), (3000, 2500), (5000, 2400), (4001, 2001), (10**6, 2001)])
 def test_log_of_binomial_sums(n, d):
-    exact = Decimal(_tails.binomial_sum(n, d)).ln()
+    exact = Decimal(concentration.binomial_sum(n, d)).ln()
     assert Decimal(0) <= Decimal(vc.log_sauer(n, d)) - exact < Decimal("1e-5")
 
 

@@ -20,7 +20,7 @@ from assay.data.digests import order
 from assay.guarantees.fingerprint import data_reference
 from assay.guarantees.ledger import price_of_look
 from assay.messages import Message
-from assay.theory.paired import mean_limits, sign_test
+from assay.theory.holdout import mean_limits, sign_test
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import numpy as np
 from assay.data import Column, Encoding, Table
 from assay.messages import Message
 from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_upper
-from assay.theory.paired import mean_limits
+from assay.theory.holdout import mean_limits
 
 Frame = Mapping[str, Any]
 """Columns by name, of equal length."""

@@ -11,7 +11,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.compression import SideInformation, bound_of, stated, too_many
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, error_rate
 from assay.messages import Message
-from assay.theory.progressive import progressive_choice
+from assay.theory.sequential import progressive_choice
 
 
 class Pass(NamedTuple):

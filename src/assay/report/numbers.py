@@ -15,7 +15,7 @@ from assay.guarantees.ledger import before_looks
 from assay.learning import Study, TableModel
 from assay.plot import frames
 from assay.report.structure import structure
-from assay.theory.cost_curve import joint_limits
+from assay.theory.holdout import joint_limits
 
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _ROWS, _SHOWN, _DRAWN, _LISTED = 2_000, 12, 3, 10

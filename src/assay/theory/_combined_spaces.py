@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 
 from assay.theory import _checks as check
 from assay.theory import _patterns
-from assay.theory._geometric_spaces import HalfSpaces
 from assay.theory._patterns import Rule
-from assay.theory._space import CountedSpace, Space, dimension_from_growth
-from assay.theory._tails import binomial_sum, log_binomial_sum
+from assay.theory._spaces import CountedSpace, HalfSpaces, Space, dimension_from_growth
+from assay.theory.concentration import binomial_sum, log_binomial_sum
 from assay.theory.vc import cover, log_cover
 
 

@@ -11,8 +11,7 @@ their indices; if the order carries information, k! more is paid.
 import math
 
 from assay.theory import _checks as check
-from assay.theory._tails import log_choose
-from assay.theory.concentration import clopper_pearson_upper
+from assay.theory.concentration import clopper_pearson_upper, log_choose
 
 
 def log_size_weight(k: int, largest: int | None = None) -> float:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from assay.theory import _checks as check
-from assay.theory._tails import log_binomial_cdf
+from assay.theory.concentration import log_binomial_cdf
 
 
 def conformal_index(m: int, alpha: float) -> int:

@@ -1,16 +1,43 @@
-"""Hold-out statements other than an error rate: the ROC curve, classes counted alike, and the difference of two models.
+"""Hold-out bounds beyond an error rate: ROC curves, balanced error, two models on the same rows, folds, costs.
 
-References: Hoeffding 1963, section 5 (means over all ways to form independent blocks); Massart 1990 (the constant of
-Dvoretzky, Kiefer and Wolfowitz); Clopper and Pearson 1934. Hold-out rows are independent and were not used to choose
-the models. (Error rates of all thresholds of a score at once go through the growth function: `vc.ghost_sample_bound`
-with `SignedThresholds`.)
+Hold-out rows are independent, in an order that does not depend on their values, and were not used to choose the models;
+delta is the probability with which a bound may fail. (Error rates at all thresholds of a score at once go through the
+growth function: `vc.ghost_sample_bound` with `SignedThresholds`.)
+
+Cross-validation: each fold is a hold-out set for the model trained without it, but the K models share rows, so pooling
+the n errors as one binomial count is wrong. The mean of K dependent estimates is at least as concentrated as one of
+them. The bounds are about the average of the fold models (or one of them drawn at random), not about a model refitted
+on all rows. Folds have equal size and are drawn without looking at the data.
+
+Costs at the thresholds of a grid, for all costs at once: a row of the second class ("yes") with a score below the
+threshold is missed; one of the first class with a score not below it is a false alarm. Both are events among all rows,
+so that the class frequencies need not be estimated: the mean cost is (cost of a miss) P[missed at t] + (cost of a false
+alarm) P[false alarm at t]. Clopper-Pearson limits at delta / (4 T) for T thresholds fixed in advance: two events, two
+sides. The first probability grows with t and the second falls, so that each limit may be replaced by the best of those
+of thresholds above, or below.
+
+References: Hoeffding 1963, section 5 (averages over all ways to form independent blocks); Massart 1990 (the constant of
+Dvoretzky, Kiefer and Wolfowitz); Clopper and Pearson 1934; Waudby-Smith and Ramdas 2024 (betting); Blum, Kalai and
+Langford 1999; Bengio and Grandvalet 2004 (why no better bound for folds is known).
 """
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import bdtr
 
 from assay.theory import _checks as check
-from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_upper, kl_lower, kl_upper
+from assay.theory.concentration import (
+    betting_upper,
+    clopper_pearson_lower,
+    clopper_pearson_upper,
+    kl_lower,
+    kl_upper,
+    maurer_xi,
+)
 
 
 def auc_lower(auc: float, positives: int, negatives: int, delta: float) -> float:
@@ -76,3 +103,93 @@ def difference_upper(first_only: int, second_only: int, m: int, delta: float) ->
     check.errors(total, m)
     half = check.failure(delta) / 2.0
     return clopper_pearson_upper(first_only, m, half) - clopper_pearson_lower(second_only, m, half)
+
+
+def sign_test(first: int, second: int) -> float:
+    """Return P[Bin(first + second, 1/2) <= first]: how likely so few are, if the first kind is at least as likely.
+
+    Of the rows on which exactly one of two models errs, `first` are errors of the first alone and `second` of the
+    second alone. Given their number, the former are binomial with the probability p1 / (p1 + p2), which is at least
+    1/2 if the first model errs at least as often as the second: p1 + both >= p2 + both. So the p-value is exact, and
+    whoever says "the first is better" when it is at most delta is wrong with a chance of at most delta.
+
+    >>> round(sign_test(1, 4), 6)
+    0.1875
+    """
+    k, n = check.whole("first", first, low=0), check.whole("second", second, low=0) + first
+    return 1.0 if n == 0 else min(1.0, float(bdtr(k, n, 0.5)) * (1 + 1e-9))
+
+
+def mean_limits(values: ArrayLike, delta: float, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
+    """Return limits between which the mean of values in [low, high] lies, by betting, half of delta for either side.
+
+    >>> least, most = mean_limits([-1.0, 1.0] * 200, 0.05, -1.0, 1.0)
+    >>> least < 0 < most
+    True
+    """
+    width = check.positive("high - low", high - low)
+    x = np.clip((np.asarray(values, dtype=np.float64) - low) / width, 0.0, 1.0)
+    half, more = check.failure(delta) / 2, 1e-9 * width  # more than the scaling rounds
+    least, most = high - width * betting_upper(1.0 - x, half), low + width * betting_upper(x, half)
+    return max(low, least - more), min(high, most + more)
+
+
+def _folds(errors: ArrayLike, m: int) -> tuple[np.ndarray, int]:
+    counts, m = np.asarray(errors), check.whole("m", m, why="the rows of each fold")
+    if counts.ndim != 1 or counts.size < 2 or counts.dtype.kind not in "iu" or counts.min() < 0 or counts.max() > m:
+        raise ValueError(f"errors must be at least two integers in [0, {m}], one for each fold of {m} rows.")
+    return counts, m
+
+
+def fold_hoeffding(errors: ArrayLike, m: int, delta: float) -> float:
+    """Return the mean fold error + sqrt(ln(1/delta) / (2m)), m the rows of one fold.
+
+    By convexity of the exponential, the moment bound of the mean of K dependent folds is that of one fold.
+    """
+    counts, m = _folds(errors, m)
+    mean = int(counts.sum()) / (counts.size * m)
+    return check.up(mean + math.sqrt(-math.log(check.failure(delta)) / (2.0 * m)), mean)
+
+
+def fold_kl(errors: ArrayLike, m: int, delta: float) -> float:
+    """Return kl_upper(mean fold error, ln(Xi(m)/delta) / m), by joint convexity of kl."""
+    counts, m = _folds(errors, m)
+    mean = int(counts.sum()) / (counts.size * m)
+    return kl_upper(mean, (math.log(maurer_xi(m)) - math.log(check.failure(delta))) / m)
+
+
+def fold_binomial(errors: ArrayLike, m: int, delta: float) -> float:
+    """Return the mean of K Clopper-Pearson limits, each at delta/K."""
+    counts, m = _folds(errors, m)
+    limits = [clopper_pearson_upper(int(k), m, delta, log_weight=-math.log(counts.size)) for k in counts]
+    return check.up(math.fsum(limits) / counts.size)
+
+
+class Limits(NamedTuple):
+    """Limits of the shares of all rows at each threshold."""
+
+    missed_low: np.ndarray
+    missed_high: np.ndarray
+    called_low: np.ndarray
+    called_high: np.ndarray
+
+
+def joint_limits(missed: ArrayLike, called: ArrayLike, rows: int, delta: float) -> Limits:
+    """Return limits of both shares at every threshold; all hold together with probability 1 - delta.
+
+    `missed` and `called` count rows at thresholds in increasing order, which do not depend on these rows.
+
+    >>> found = joint_limits([0, 3, 10], [40, 2, 0], 100, 0.05)
+    >>> bool(found.missed_high[1] < 0.14) and bool(found.called_low[0] > 0.25)
+    True
+    """
+    first, second = (np.asarray(counts, dtype=np.int64).tolist() for counts in (missed, called))
+    share = check.failure(delta) / (4 * len(first))
+    lows = [np.array([clopper_pearson_lower(k, rows, share) for k in counts]) for counts in (first, second)]
+    highs = [np.array([clopper_pearson_upper(k, rows, share) for k in counts]) for counts in (first, second)]
+    return Limits(
+        np.maximum.accumulate(lows[0]),
+        np.minimum.accumulate(highs[0][::-1])[::-1],
+        np.maximum.accumulate(lows[1][::-1])[::-1],
+        np.minimum.accumulate(highs[1]),
+    )

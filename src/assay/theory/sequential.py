@@ -1,18 +1,27 @@
-"""Statements that hold at every moment of a stream: is a mean still at most what was promised, and what is it?
+"""Anytime-valid statements about a stream: is a mean still at most what was promised, and what is it?
 
-Losses x_1, x_2, ... in [0, 1] arrive one by one and may be looked at after each of them: whoever stops when
-the numbers please errs with the stated chance and no more. Both parts rest on Ville's inequality: a non-negative
-process that is expected to grow at no step, and begins at 1, ever reaches 1/alarm with a chance of at most alarm.
+Losses x_1, x_2, ... in [0, 1] arrive one by one and may be inspected after each: stopping when the numbers please does
+not raise the error probability. This rests on Ville's inequality: a non-negative supermartingale that starts at 1 ever
+reaches 1/alarm with probability at most alarm.
+
+Progressive validation: an online learner is evaluated on each row before it is updated with it. h_t depends on rows
+before t only, so the losses are a martingale around the risks whatever the learner does. The bounds are for the mean
+risk of h_1..h_n: the risk of one of them drawn at random; of the averaged predictor if the loss is convex; twice it
+bounds a majority vote. They say nothing about the last h alone, and need one pass over rows in an order chosen without
+looking at them. Proof of the second form: the product of exp(-t loss_i) / (1 - L_i (1 - e^-t)) is a supermartingale;
+Markov's inequality, then Jensen's.
 
 References: Ville 1939; Robbins 1970 (mixtures, confidence sequences); Waudby-Smith and Ramdas 2024 (betting on bounded
-values); Shin, Ramdas and Rinaldo 2024 (processes begun at each moment, for changes that come late).
+values); Shin, Ramdas and Rinaldo 2024 (processes started at each moment, for late changes); Blum, Kalai and Langford
+1999; Cesa-Bianchi, Conconi and Gentile 2004.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import betaln, xlog1py, xlogy
 
@@ -21,6 +30,7 @@ from assay.theory import _checks as check
 STAKES = 0.5 ** np.arange(1, 11)
 """Shares of the money that are bet on a loss above the promise."""
 _ENOUGH = 1e100  # money beyond which counting it is of no use
+RATES = tuple(2.0**j for j in range(-8, 5))  # t of the second form, fixed in advance
 
 
 class Promise:
@@ -129,3 +139,43 @@ def mean_always(total: float, count: int, delta: float) -> tuple[float, float]:
     low = brentq(beyond, edge, mean) if mean > edge and beyond(edge) > 0 else 0.0
     high = brentq(beyond, mean, 1 - edge) if mean < 1 - edge and beyond(1 - edge) > 0 else 1.0
     return check.down(low - 1e-10), check.up(high + 1e-10)
+
+
+class Progressive(NamedTuple):
+    """The smaller of the two forms, and the rate t of the second if it is that one."""
+
+    bound: float
+    rate: float | None
+
+
+def progressive_hoeffding(losses: ArrayLike, delta: float) -> float:
+    """Return mean + sqrt(ln(1/delta) / (2n)) for losses in [0, 1] (Hoeffding-Azuma), at most 1."""
+    values = check.losses(losses)
+    mean = math.fsum(values) / values.size
+    return check.up(mean + math.sqrt(-math.log(check.failure(delta)) / (2.0 * values.size)), mean)
+
+
+def progressive_bound(losses: ArrayLike, delta: float, *, rates: Sequence[float] = RATES) -> float:
+    """Return min over t of (1 - exp(-t mean - ln(|rates|/delta)/n)) / (1 - e^-t), at most 1.
+
+    Much better than `progressive_hoeffding` when the losses are small: without any loss it is about
+    ln(1/delta)/n.
+    """
+    values = check.losses(losses)
+    n, mean = values.size, math.fsum(values) / values.size
+    paid = (math.log(len(rates)) - math.log(check.failure(delta))) / n
+    bounds = [math.expm1(-t * mean - paid) / math.expm1(-t) for t in (check.positive("rates", t) for t in rates)]
+    return check.up(min(bounds), mean)
+
+
+def progressive_choice(losses: ArrayLike, delta: float) -> Progressive:
+    """Return the smaller of `progressive_hoeffding` and `progressive_bound`, each at delta / 2.
+
+    >>> progressive_choice([0.0] * 99 + [1.0], 0.05).bound < progressive_choice([1.0, 0.0] * 50, 0.05).bound
+    True
+    """
+    half = check.failure(delta) / 2
+    plain = Progressive(progressive_hoeffding(losses, half), None)
+    share = half / len(RATES)
+    others = (Progressive(progressive_bound(losses, share, rates=(t,)), t) for t in RATES)
+    return min(plain, *others, key=lambda one: one.bound)

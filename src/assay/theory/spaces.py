@@ -23,28 +23,27 @@ from assay.theory._combined_spaces import (
     Unbounded,
     Votes,
 )
-from assay.theory._counted_spaces import (
-    DecisionLists,
-    DepthTrees,
-    Intersections,
-    OfDimension,
-    Prototypes,
-    SparseHalfSpaces,
-    StumpConjunctions,
-    ThresholdNets,
-)
-from assay.theory._geometric_spaces import (
+from assay.theory._spaces import (
     Balls,
     Boxes,
+    DecisionLists,
+    DepthTrees,
     HalfSpaces,
+    Intersections,
     Intervals,
+    Minimiser,
+    OfDimension,
     PolynomialClassifiers,
+    Prototypes,
     SignedThresholds,
+    Space,
+    SparseHalfSpaces,
+    StumpConjunctions,
     Stumps,
+    ThresholdNets,
     Thresholds,
     UnionsOfIntervals,
 )
-from assay.theory._space import Minimiser, Space
 
 __all__ = [
     "Balls",

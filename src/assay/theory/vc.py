@@ -15,7 +15,7 @@ from typing import NamedTuple
 from scipy.special import betaincinv
 
 from assay.theory import _checks as check
-from assay.theory._tails import binomial_sum, log_binomial_sum, log_hypergeometric_cdf
+from assay.theory.concentration import binomial_sum, log_binomial_sum, log_hypergeometric_cdf
 
 LogGrowth = float | Callable[[int], float]
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import assay
 from assay.cli.app import app
 from assay.data import read
+from assay.data.columns import NEW_LEVEL
 from assay.explain import compare, explain
 
 
@@ -126,3 +127,22 @@ def _saved(found):
     from assay.persist import Saved
 
     return Saved(found.model, found.certificate)
+
+
+def test_a_level_that_no_training_row_has_is_explained_and_reported(tmp_path):
+    """Each row has a town of its own or one of two, so that the commonest hold-out value is a new level."""
+    rng = np.random.default_rng(0)
+    town = np.array([f"town {i}" if i % 2 else "Ulm" for i in range(200)])
+    table = {"town": town, "x": rng.normal(size=200), "label": np.where(rng.random(200) < 0.5, "yes", "no")}
+    found = assay.learn(table, "label", learners=["LogisticRegression"], trials=1, workers=0)
+    effects = found.explain(["town"]).effects
+    assert NEW_LEVEL in effects["value"]
+    new = {name: [NEW_LEVEL if name == "town" else one for one in values] for name, values in table.items()}
+    held = np.asarray(found.certificate.split["holdout"])
+    new = {name: np.asarray(values)[held] for name, values in new.items()}
+    at = [i for i, value in enumerate(effects["value"]) if value == NEW_LEVEL]
+    means = {effects["class"][i]: effects["mean"][i] for i in at}
+    shares = dict(zip(found.model.classes_, found.model.predict_proba(new).mean(axis=0), strict=True))
+    assert means == pytest.approx(shares)
+    found.report(tmp_path / "report.html")
+    assert NEW_LEVEL in (tmp_path / "report.html").read_text()

@@ -243,8 +243,8 @@ def _values(column: Column, view: _View, span: slice) -> Iterator[tuple[Any, Any
             yield (float(point) if column.type.kind == "numeric" else str(shown)[:16]), point
     else:
         found, counts = np.unique(there, return_counts=True)
-        for code in np.sort(found[np.argsort(-counts, kind="stable")[:12]]):
-            yield column.type.levels[int(code)], code
+        common = np.sort(found[np.argsort(-counts, kind="stable")[:12]])
+        yield from zip(Column(column.type, common).values(), common, strict=True)
 
 
 def _calibration(view: _View, delta: float | None) -> Frame:

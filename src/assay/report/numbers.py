@@ -148,7 +148,8 @@ def columns_of(model: TableModel, table: Table) -> list[dict[str, Any]]:
             marks = np.unique(np.quantile(data, np.linspace(0, 1, 21))).tolist()
             one |= {"usual": f"{float(np.median(data)):.6g}", "spread": spread or 1.0, "marks": marks}
         elif kind.levels and len(there):
-            one["usual"] = kind.levels[int(np.bincount(column.data[there].astype(np.intp)).argmax())]
+            known = column.data[there][column.data[there] < len(kind.levels)]
+            one["usual"] = kind.levels[int(np.bincount(known.astype(np.intp), minlength=1).argmax())]
         elif len(there):
             one["usual"] = str(column.values()[there[0]])[:200]
         found.append(one)

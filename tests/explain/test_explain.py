@@ -12,6 +12,8 @@ from assay.cli.app import app
 from assay.data import read
 from assay.data.columns import NEW_LEVEL
 from assay.explain import compare, explain
+from assay.guarantees.draws import fold_of_rows
+from assay.learning.split import hold_out
 
 
 def columns(n, seed):
@@ -146,3 +148,29 @@ def test_a_level_that_no_training_row_has_is_explained_and_reported(tmp_path):
     assert means == pytest.approx(shares)
     found.report(tmp_path / "report.html")
     assert NEW_LEVEL in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("column", "certify"),
+    [("y", "holdout"), ("size", "holdout"), ("day", "holdout"), ("size", "folds"), ("day", "folds")],
+)
+def test_cells_of_hold_out_rows_that_cannot_be_read_end_no_report(tmp_path, column, certify):
+    """Words among classes 0 and 1, among numbers and among dates: in hold-out rows alone, of which they are many."""
+    n, rng = 160, np.random.default_rng(3)
+    held = hold_out(n, None, 0, None, None) if certify == "holdout" else np.flatnonzero(fold_of_rows(n, 3, 0) == 0)
+    size = rng.normal(size=n).round(2)
+    table = {
+        "size": size.astype(str).astype(object),
+        "day": (np.datetime64("2024-01-01") + rng.integers(0, 300, n)).astype(str).astype(object),
+        "y": (size > 0).astype(int).astype(str).astype(object),
+    }
+    table[column][held[::4]] = "word"
+    file = tmp_path / "table.csv"
+    lines = [",".join(table), *(",".join(row) for row in zip(*table.values(), strict=True))]
+    file.write_text("\n".join(lines) + "\n")
+    given = {"trials": 1, "workers": 0, "certify": certify, "task": "classify"}
+    found = assay.learn(file, "y", learners=["LogisticRegression"], **given)
+    assert assay.verify(found.certificate, found.model, file).holds
+    assert sum(found.explain().confusion["said 0"]) > 0
+    found.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size > 1000

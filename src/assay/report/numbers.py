@@ -53,7 +53,7 @@ def _explained(found: Study) -> dict[str, Any]:
     if len(held) > _ROWS:
         held = np.sort(np.random.default_rng(0).choice(held, _ROWS, replace=False))
     spent = found.explaining
-    said = explain(model, found.table, held, **(spent | {"delta": spent["delta"] / 2}))
+    said = explain(model, found.raw, held, **(spent | {"delta": spent["delta"] / 2}))
     groups = _lines(said.subgroups, _GROUP)
     if found.task == "classify" and not spent["grouped"]:  # shown to a hundredth of a per cent
         groups = [[*line[:4], np.floor(1e4 * line[4]) / 1e4, np.ceil(1e4 * line[5]) / 1e4] for line in groups]

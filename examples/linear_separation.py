@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 import assay
-from assay.datasets.linear import checkerboard, first_one_parity, four_quadrants
+from assay.datasets.worked import checkerboard, first_one_parity, four_quadrants
 from assay.linear_model import InseparableWarning, LinearSeparator, perceptron_trace
 from assay.preprocessing import PolynomialTransform, monomial_count
 

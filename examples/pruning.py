@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.datasets.linear import four_quadrants
+from assay.datasets.worked import four_quadrants
 from assay.tree import DecisionTreeClassifier
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from assay.bayes_net import BayesianNetwork, Cpdag, Network, all_dags, read_bif, structural_hamming_distance
-from assay.bayes_net._equivalence import cpdag
+from assay.bayes_net._graph import cpdag
 from tests.bayes_net.networks import asia
 
 NAMES = "abcde"

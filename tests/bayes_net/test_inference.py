@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.exceptions import ConvergenceWarning
 
 from assay.bayes_net import Network, read_bif
-from assay.bayes_net._junction import JunctionTree
+from assay.bayes_net._inference import JunctionTree
 from tests.bayes_net.networks import asia, burglary, joint, random_network, sprinkler
 
 BITS = ["0", "1"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 MODULES = (
-    "datasets.linear",
+    "datasets.worked",
     "discriminant_analysis._bayes",
     "discriminant_analysis._scatter",
     "linear_model._elastic_net",

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.exceptions import ConvergenceWarning
 
 import assay
-from assay.datasets.linear import noisy_labels
+from assay.datasets.worked import noisy_labels
 from assay.linear_model import LogisticRegression
 from tests.linear_model.logistic_rows import data, objective, peer
 

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from assay.data.blocks import Block
-from assay.linear_model import LogisticRegression
-from assay.linear_model import _logistic_sums as sums
+from assay.linear_model import LogisticRegression, _logistic_problem
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +17,7 @@ def drawn():
     X = sp.random(4_000, 400, 0.08, format="csr", random_state=0, data_rvs=rng.standard_normal)
     w = rng.normal(size=400)
     y = (rng.random(4_000) < expit(X @ w)).astype(np.int64)
-    assert X.nnz >= sums._MANY
+    assert X.nnz >= _logistic_problem._MANY
     return X, y, rng.uniform(0.0, 2.0, 4_000), 0.3 * rng.normal(size=(1, 400)), np.array([0.2])
 
 
@@ -30,18 +29,18 @@ def test_sums_are_those_of_dense_formulas(drawn, weighted):
     C = cost[y] * (weight if weighted else 1.0)
     A, sign = np.column_stack([X.toarray(), np.ones(len(y))]), 2.0 * y - 1.0
     z = sign * (A @ np.append(coef, b))
-    value, slope, pull = sums.sparse_value_slopes(block, coef, b, cost)
+    value, slope, pull = _logistic_problem.sparse_value_slopes(block, coef, b, cost)
     assert value == pytest.approx(np.sum(C * np.logaddexp(0.0, -z)), rel=1e-12)
     np.testing.assert_allclose(np.append(slope, pull), A.T @ (-C * sign * expit(-z)), rtol=1e-10, atol=1e-10)
     v, v0 = np.random.default_rng(1).normal(size=(1, 400)), np.array([-0.5])
-    found, total = sums.sparse_products(block, coef, b, cost)(v, v0)
+    found, total = _logistic_problem.sparse_products(block, coef, b, cost)(v, v0)
     hessian = A.T @ ((C * expit(z) * expit(-z))[:, None] * A)
     np.testing.assert_allclose(np.append(found, total), hessian @ np.append(v, v0), rtol=1e-9, atol=1e-9)
 
 
 def test_scores_far_out_do_not_overflow(drawn):
     X, y, _, coef, b = drawn
-    value, slope, _ = sums.sparse_value_slopes(Block(X, y, None, 0), 1e6 * coef, b, np.array([1.0, 1.0]))
+    value, slope, _ = _logistic_problem.sparse_value_slopes(Block(X, y, None, 0), 1e6 * coef, b, np.array([1.0, 1.0]))
     z = (2.0 * y - 1.0) * (1e6 * (X @ coef[0]) + b[0])
     assert value == pytest.approx(np.maximum(-z, 0.0).sum(), rel=1e-6)
     assert np.isfinite(slope).all()

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Perceptron as PeerPerceptron
 
-from assay.datasets.linear import first_one_parity
+from assay.datasets.worked import first_one_parity
 from assay.linear_model import Perceptron, perceptron_trace
 from assay.preprocessing import augment, augmented_weights, plain_weights
 

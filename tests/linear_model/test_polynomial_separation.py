@@ -6,7 +6,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import assay
-from assay.datasets.linear import checkerboard, four_quadrants
+from assay.datasets.worked import checkerboard, four_quadrants
 from assay.linear_model import LinearSeparator
 from assay.preprocessing import PolynomialTransform, monomial_count
 

@@ -16,7 +16,7 @@ import assay
 from assay import data
 from assay.data.columns import Column
 from assay.datasets import VEHICLE_COLUMNS, vehicles
-from assay.datasets.linear import four_quadrants
+from assay.datasets.worked import four_quadrants
 from assay.kernels import PowerSeries
 from assay.linear_model import LinearSeparator, LogisticRegression
 from assay.metrics.distance import MinkovDM, Weighted

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from assay.linear_model import _logistic_sums as sums
+from assay.linear_model import _logistic_problem
 from assay.scan import thread_map
 from assay.scan.memory import MemoryRows, in_stretches, stretches
 from assay.scan.total import Total
@@ -42,7 +42,7 @@ def test_no_bit_of_the_logistic_sums_depends_on_stretches_or_threads(n, d, weigh
     rng = np.random.default_rng(0)
     X, y, weight = rng.normal(size=(n, d)), rng.integers(0, 2, n), rng.random(n) if weighted else None
     at = rng.normal(size=(1, d)) / d, np.array([0.1]), np.array([1.0, 2.0] if weighted else [1.0, 1.0])
-    for statistic in (sums.binary, sums.binary_hessian):
+    for statistic in (_logistic_problem.binary, _logistic_problem.binary_hessian):
         plain = MemoryRows(X, y, weight, n_jobs=1).sum(lambda *given, statistic=statistic: statistic(*given), *at)
         for jobs in (1, 2, 3):
             rows = MemoryRows(X, y, weight, n_jobs=jobs)

@@ -2,12 +2,10 @@
 
 from assay.bayes_net._answer import Answer, Explanation
 from assay.bayes_net._bif import read_bif
-from assay.bayes_net._chow_liu import ChowLiu
 from assay.bayes_net._classifier import BayesianNetworkClassifier
-from assay.bayes_net._equivalence import Cpdag, structural_hamming_distance
-from assay.bayes_net._exact import TooLargeError
-from assay.bayes_net._graph import all_dags, d_separated
-from assay.bayes_net._learner import BayesianNetwork
+from assay.bayes_net._graph import Cpdag, all_dags, d_separated, structural_hamming_distance
+from assay.bayes_net._inference import TooLargeError
+from assay.bayes_net._learner import BayesianNetwork, ChowLiu
 from assay.bayes_net._network import Network
 
 __all__ = [

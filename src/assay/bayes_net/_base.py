@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
-from assay.bayes_net import _graph, _search, _tables
+from assay.bayes_net import _graph, _network, _search
 from assay.bayes_net._answer import as_frame, labels
 from assay.bayes_net._families import Families, factor_of
 from assay.bayes_net._gaps import NetworkWithGaps
@@ -19,6 +19,7 @@ from assay.bayes_net._network import Network
 from assay.bayes_net._reading import Coded, places, raw, text_of
 from assay.data.columns import ColumnType
 from assay.fitlog import FitLog
+from assay.naive_bayes._cells import types_as_text, types_of_text
 from assay.optim.em import em
 from assay.params import Constraint, Count, Maybe, NameOr, Number, Positive, refuse
 
@@ -87,17 +88,17 @@ class NetworkLearner(Learner):
     @property
     def column_types_(self) -> np.ndarray:
         """Name, kind and levels of each column as JSON text."""
-        return _tables.types_as_text(self.columns_)
+        return types_as_text(self.columns_)
 
     def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
         super()._take_arrays(arrays)
-        self.columns_ = _tables.types_from_text(arrays["column_types_"].tolist())
+        self.columns_ = types_of_text(arrays["column_types_"]) or ()
 
     def _node_types(self) -> tuple[ColumnType, ...]:
         return self.columns_
 
     def _derive(self) -> None:
-        self.network_ = _tables.network_of(self, self._node_types())
+        self.network_ = _network.network_of(self, self._node_types())
 
     # Rows ---------------------------------------------------------------------------------------------------------
 
@@ -165,8 +166,8 @@ class NetworkLearner(Learner):
                 self._check_no_gaps(data, node, above)
                 gaussians.append(families.regression(node, sorted(above)).table)
         found = {
-            "sizes_": data.sizes, "edges_": _tables.edges_of(parents), "counts_": _tables.flat(counts),
-            "gaussians_": _tables.flat(gaussians),
+            "sizes_": data.sizes, "edges_": _network.edges_of(parents), "counts_": _network.flat(counts),
+            "gaussians_": _network.flat(gaussians),
         }  # fmt: skip
         return found
 
@@ -230,17 +231,17 @@ class NetworkLearner(Learner):
                 elif unseen & {node, *net.parents[node]}:
                     tables.append(rng.dirichlet(np.ones(one.shape[-1]), one.shape[:-1]))
                 else:
-                    tables.append(_tables.probabilities(one, max(float(self.alpha), 1.0)))
+                    tables.append(_network.probabilities(one, max(float(self.alpha), 1.0)))
             yield tables
 
     def _expected(self, problem: NetworkWithGaps, parameters: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return the arrays whose counts are those expected at the parameters."""
         counts = problem.e_step(parameters).statistics
         kept = [np.where(one > 1e-140, one, 0.0) for i, one in enumerate(counts) if self.sizes_[i]]
-        return {**self._arrays(), "counts_": _tables.flat(kept)}
+        return {**self._arrays(), "counts_": _network.flat(kept)}
 
     def _node_tables(self) -> list[np.ndarray]:
-        return _tables.unpacked(self.sizes_, self.edges_, self.counts_, self.gaussians_)
+        return _network.unpacked(self.sizes_, self.edges_, self.counts_, self.gaussians_)
 
     def _warn(self, text: str) -> None:
         warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=5)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from assay.bayes_net import _search, _tables
-from assay.bayes_net._exact import TooLargeError
+from assay.bayes_net import _network, _search
 from assay.bayes_net._families import Families, factor_of
 from assay.bayes_net._gaps import NetworkWithGaps
+from assay.bayes_net._inference import TooLargeError
 from assay.bayes_net._network import Network
 from assay.bayes_net._reading import Coded
 from assay.claims.claim import Claim, NotApplicable
@@ -135,7 +135,7 @@ def structure(model: Any, rows: Rows, codes: np.ndarray) -> Iterator[Claim | Not
         params |= {"factor": factor}
     else:
         params |= {"score": "bdeu", "samples": samples} if factor < 0 else {"score": "penalised", "factor": factor}
-    parents = _tables.parents_of(model.edges_, len(names))
+    parents = _network.parents_of(model.edges_, len(names))
     gain = _search.remaining_gain(families, limits, parents)
     slack = _ROUNDING * (1 + abs(families.total(parents))) + 4 * families.slack
     never = ~limits.allowed & ~np.eye(len(names), dtype=bool) & ~np.outer(model.sizes_ == 0, model.sizes_ > 0)

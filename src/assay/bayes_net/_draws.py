@@ -119,7 +119,7 @@ def gibbs(
     rng: np.random.Generator,
 ) -> Drawn:
     """Return P(asked | known) by chains of Gibbs' method, with standard errors from means of batches and of chains."""
-    from assay.bayes_net._gibbs_loop import chain
+    from assay.bayes_net._loops import chain
 
     batches = max(2, 2 * (_BATCHES // (2 * max(chains, 1))))
     if any(one is None for one in net.states):

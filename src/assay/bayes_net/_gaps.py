@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
-from assay.bayes_net import _exact, _graph
-from assay.bayes_net._junction import JunctionTree
-from assay.bayes_net._network import LOG_2PI, Network
-from assay.bayes_net._tables import probabilities
+from assay.bayes_net import _graph, _inference
+from assay.bayes_net._inference import JunctionTree
+from assay.bayes_net._network import LOG_2PI, Network, probabilities
 from assay.optim.em import Expected
 
 _MOST_CELLS = 2**12  # values of one group of gaps that are listed
@@ -64,7 +63,7 @@ def _log_known(net: Network, rows: np.ndarray, missing: list[int]) -> np.ndarray
 
 def _by_elimination(net: Network, row: np.ndarray) -> float:
     known = {node: float(row[node]) for node in range(len(row)) if not np.isnan(row[node])}
-    return float(_exact.eliminate(net.factors(known, []), [], net.sizes, _exact.MEMORY).logs)
+    return float(_inference.eliminate(net.factors(known, []), [], net.sizes, _inference.MEMORY).logs)
 
 
 def _cells(net: Network, group: _graph.Group) -> float:
@@ -200,7 +199,7 @@ def _expect_by_tree(net: Network, row: np.ndarray, times: float, counts: list[np
     known = {node: float(row[node]) for node in range(len(row)) if not np.isnan(row[node])}
     nodes = [node for node in range(len(net.names)) if not net.is_number(node)]
     factors = net.factors(known, nodes)
-    tree = JunctionTree([one for one in factors if one[0]], net.sizes, _exact.MEMORY)
+    tree = JunctionTree([one for one in factors if one[0]], net.sizes, _inference.MEMORY)
     potential, total = tree.calibrated({})
     constant = sum(float(logs) for where, logs in factors if not where)
     place = 0

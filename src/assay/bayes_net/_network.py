@@ -2,8 +2,17 @@
 
     P(x_1, ..., x_d) = prod_i P(x_i | parents of x_i)
 
-A node with states has a table. A node that is a number is Gaussian: its mean is linear in its numeric parents, with
-coefficients and a spread for each combination of its other parents. A node with states has no numeric parents.
+A node with states has a conditional probability table. A numeric node is linear Gaussian: its mean is linear in its
+numeric parents, with coefficients and a standard deviation for each combination of its other parents. A node with
+states has no numeric parents.
+
+Arrays in which a fitted network is stored:
+
+sizes_ (d,)         number of states of each node, 0 for a number
+edges_ (m, 2)       parent and child of each edge, sorted by child and then by parent
+counts_             counts by (parents in order, state) of each node with states, tables concatenated
+alpha_ (1,)         additive smoothing: P = (count + alpha) / (sum + alpha r), uniform if that is 0 / 0
+gaussians_          for each numeric node a table by parents' states of intercept, coefficients, standard deviation
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,10 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from assay.bayes_net import _equivalence, _exact, _graph, _hybrid, _interventions
+from assay.bayes_net import _graph, _inference
 from assay.bayes_net._answer import Answer, Explanation, as_frame, labels, place_of
-from assay.bayes_net._hybrid import LOG_2PI
-from assay.bayes_net._junction import JunctionTree
+from assay.bayes_net._graph import Parents
+from assay.bayes_net._inference import LOG_2PI, JunctionTree
+from assay.data.columns import ColumnType
 
 _SMALL = 2**24  # bytes of a junction tree that is made and kept without being asked for
 _METHODS = ("auto", "elimination", "enumeration", "junction", "weighting", "gibbs")
@@ -126,10 +136,10 @@ class Network:
         """Tell whether the graph says that nodes are independent of others, given some: names, or lists of names."""
         return _graph.d_separated(self.parents, *(self._nodes(part) for part in (first, second, given)))
 
-    def cpdag(self) -> _equivalence.Cpdag:
+    def cpdag(self) -> _graph.Cpdag:
         """Return the equivalence class of the graph: which edges all graphs with the same independences have in one
         direction, and which in both."""
-        return _equivalence.cpdag(self.names, self.parents)
+        return _graph.cpdag(self.names, self.parents)
 
     def markov_blanket(self, name: str) -> list[str]:
         """Return parents, children and other parents of the children: given these, nothing else tells of the node."""
@@ -190,7 +200,7 @@ class Network:
         evidence: Mapping[str, Any] | None = None,
         *,
         method: str = "auto",
-        memory: int = _exact.MEMORY,
+        memory: int = _inference.MEMORY,
         n_samples: int = 10_000,
         burn_in: int = 500,
         chains: int = 4,
@@ -226,21 +236,21 @@ class Network:
         if method == "junction" and len(asked) == 1:
             tree, tables = self._calibrated(known, memory)
             return self._answer(asked, tables[asked[0]], None, tree.cells)
-        solve = _exact.enumerate_joint if method == "enumeration" else _exact.eliminate
+        solve = _inference.enumerate_joint if method == "enumeration" else _inference.eliminate
         found = solve(self.factors(known, asked, memory), asked, self.sizes, memory)
-        total = _exact.log_sum(found.logs)
+        total = _inference.log_sum(found.logs)
         self.require_possible(float(total))
         return self._answer(asked, np.exp(found.logs - total), None, found.cells)
 
     def marginals(
-        self, evidence: Mapping[str, Any] | None = None, *, memory: int = _exact.MEMORY
+        self, evidence: Mapping[str, Any] | None = None, *, memory: int = _inference.MEMORY
     ) -> dict[str, dict[str, float]]:
         """Return P(node | evidence) of every node with states, by name and state, from one junction tree."""
         found = self._calibrated(self._known(evidence), memory)[1]
         return {self.names[k]: dict(zip(self.states[k] or (), table.tolist())) for k, table in sorted(found.items())}
 
     def map_query(
-        self, query: Any = None, evidence: Mapping[str, Any] | None = None, *, memory: int = _exact.MEMORY
+        self, query: Any = None, evidence: Mapping[str, Any] | None = None, *, memory: int = _inference.MEMORY
     ) -> Explanation:
         """Return the most probable states of some nodes together (MAP); of all that are not known (MPE) by default.
 
@@ -256,31 +266,31 @@ class Network:
         asked = every if query is None else self._nodes(query)
         self._check_query(asked, known, "elimination")
         factors = self.factors(known, asked, memory)
-        found = _exact.maximise(factors, asked, self.sizes, memory)
+        found = _inference.maximise(factors, asked, self.sizes, memory)
         self.require_possible(found.log)
-        total = float(_exact.eliminate(self.factors(known, (), memory), [], self.sizes, memory).logs)
+        total = float(_inference.eliminate(self.factors(known, (), memory), [], self.sizes, memory).logs)
         states = {self.names[node]: (self.states[node] or ())[found.states[node]] for node in asked}
         return Explanation(states, min(found.log - total, 0.0), found.log, found.cells)
 
-    def log_evidence(self, evidence: Mapping[str, Any], *, memory: int = _exact.MEMORY) -> float:
+    def log_evidence(self, evidence: Mapping[str, Any], *, memory: int = _inference.MEMORY) -> float:
         """Return ln P(evidence), the density of it if there are numbers in it; -infinity if it cannot be."""
         known = self._known(evidence)
-        return float(_exact.eliminate(self.factors(known, (), memory), [], self.sizes, memory).logs)
+        return float(_inference.eliminate(self.factors(known, (), memory), [], self.sizes, memory).logs)
 
     def factors(
-        self, known: Mapping[int, float], asked: Iterable[int], memory: int = _exact.MEMORY
-    ) -> list[_exact.Factor]:
+        self, known: Mapping[int, float], asked: Iterable[int], memory: int = _inference.MEMORY
+    ) -> list[_inference.Factor]:
         """Return the factors that a query needs, cut down to the evidence, as logarithms.
 
         Nodes below everything asked are left out; numbers that are not known are integrated out.
         """
         needed = _graph.ancestors(self.parents, {*asked, *known})
-        groups = _hybrid.groups(self, known, needed)
+        groups = _inference.groups(self, known, needed)
         joined = {family for group in groups for family in group.families}
         found = [self._factor(node, known) for node in sorted(needed - joined)]
-        return found + [_hybrid.integrate(self, group, known, memory).factor for group in groups]
+        return found + [_inference.integrate(self, group, known, memory).factor for group in groups]
 
-    def _factor(self, node: int, known: Mapping[int, float]) -> _exact.Factor:
+    def _factor(self, node: int, known: Mapping[int, float]) -> _inference.Factor:
         family = [one for one in (*self.parents[node], node) if not self.is_number(one)]
         table = self.tables[node]
         if self.is_number(node):
@@ -318,7 +328,7 @@ class Network:
             return False
         try:
             self._tree({}, _SMALL)
-        except _exact.TooLargeError:
+        except _inference.TooLargeError:
             return False
         return True
 
@@ -363,7 +373,7 @@ class Network:
         evidence: Mapping[str, Any] | None = None,
         *,
         method: str = "elimination",
-        memory: int = _exact.MEMORY,
+        memory: int = _inference.MEMORY,
         n_samples: int = 10_000,
         random_state: Any = 0,
     ) -> tuple[float, float, float]:
@@ -377,7 +387,7 @@ class Network:
         if method not in ("elimination", "weighting") or node in known:
             raise ValueError("Network: method must be 'elimination' or 'weighting', of a number that is not known.")
         if method == "elimination":
-            return (*_hybrid.moments(self, node, known, memory), 0.0)
+            return (*_inference.moments(self, node, known, memory), 0.0)
         from assay.bayes_net import _draws
 
         return _draws.moments(self, node, known, int(n_samples), np.random.default_rng(random_state))
@@ -393,7 +403,7 @@ class Network:
         >>> net.do({"b": 1}).infer("a")["1"]
         0.5
         """
-        return _interventions.do(self, self._known(values))
+        return do(self, self._known(values))
 
     # Files -------------------------------------------------------------------------------------------------------
 
@@ -411,3 +421,80 @@ def _position(names: Sequence[str], name: Any) -> int:
     if str(name) not in names:
         raise ValueError(f"Network: there is no node {name!r}; the nodes are {', '.join(names[:20])}.")
     return names.index(str(name))
+
+
+def do(net: "Network", known: Mapping[int, float]) -> "Network":
+    """Return the network whose `known` nodes have these values and no parents."""
+    numbers = [node for node in known if net.is_number(node)]
+    kept = [node for node in range(len(net.names)) if node not in numbers]
+    place = {node: i for i, node in enumerate(kept)}
+    parents: list[tuple[int, ...]] = []
+    tables = []
+    for node in kept:
+        if node in known:
+            parents.append(())
+            tables.append(np.eye(net.sizes[node])[int(known[node])])
+            continue
+        parents.append(tuple(place[one] for one in net.parents[node] if one not in numbers))
+        tables.append(_with_values(net, node, known) if net.is_number(node) else net.tables[node])
+    names = tuple(net.names[node] for node in kept)
+    states = tuple(net.states[node] for node in kept)
+    return type(net)(names, states, tuple(parents), tuple(tables))
+
+
+def _with_values(net: "Network", node: int, known: Mapping[int, float]) -> np.ndarray:
+    """Return the table of a number with the values of numeric parents that are set moved into the intercept."""
+    table = net.tables[node].copy()
+    above = [one for one in net.parents[node] if net.is_number(one)]
+    for k, one in enumerate(above):
+        if one in known:
+            table[..., 0] += table[..., 1 + k] * known[one]
+    return np.delete(table, [1 + k for k, one in enumerate(above) if one in known], axis=-1)
+
+
+def edges_of(parents: Parents) -> np.ndarray:
+    """Return the edges (m, 2), sorted by child and parent."""
+    found = [(one, child) for child, above in enumerate(parents) for one in sorted(above)]
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def parents_of(edges: np.ndarray, d: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(edges[edges[:, 1] == child, 0].tolist()) for child in range(d))
+
+
+def flat(tables: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.zeros(0), *(np.asarray(table, dtype=np.float64).ravel() for table in tables)])
+
+
+def probabilities(counts: np.ndarray, alpha: float) -> np.ndarray:
+    """Return (count + alpha) / (sum + alpha r) along the last axis, equal shares where there is nothing to count."""
+    total = counts.sum(axis=-1, keepdims=True) + alpha * counts.shape[-1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(total > 0, (counts + alpha) / total, 1.0 / counts.shape[-1])
+
+
+def unpacked(sizes: np.ndarray, edges: np.ndarray, counts: np.ndarray, gaussians: np.ndarray) -> list[np.ndarray]:
+    """Return the table of each node: counts, or rows of intercept, coefficients and spread."""
+    tables, at, other = [], 0, 0
+    for node, above in enumerate(parents_of(edges, len(sizes))):
+        shape = [int(sizes[one]) for one in above if sizes[one]]
+        if sizes[node]:
+            shape.append(int(sizes[node]))
+            length = int(np.prod(shape))
+            tables.append(counts[at : at + length].reshape(shape))
+            at += length
+        else:
+            shape.append(len(above) - len(shape) + 2)
+            length = int(np.prod(shape))
+            tables.append(gaussians[other : other + length].reshape(shape))
+            other += length
+    return tables
+
+
+def network_of(model: Any, types: Sequence[ColumnType]) -> Network:
+    """Return the network that the arrays of a fitted learner are; `types` name the nodes and their states."""
+    sizes, parents = model.sizes_, parents_of(model.edges_, len(model.sizes_))
+    tables = unpacked(sizes, model.edges_, model.counts_, model.gaussians_)
+    tables = [probabilities(one, float(model.alpha)) if sizes[i] else one for i, one in enumerate(tables)]
+    states = tuple(kind.levels if kind.kind == "nominal" else None for kind in types)
+    return Network(tuple(kind.name for kind in types), states, parents, tuple(tables))

@@ -1,5 +1,6 @@
-"""Worked examples of the notes as tables: programmers, a film review, and vehicles from a documented generator."""
+"""Small data sets of worked examples: programmers, a film review, generated vehicles, and points with labels -1, +1."""
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ REVIEW_COUNTS = {
     "it": 6, "i": 5, "the": 4, "to": 3, "and": 3, "seen": 2, "yet": 1, "would": 1, "whimsical": 1, "times": 1,
     "sweet": 1, "satirical": 1, "adventure": 1, "genre": 1, "fairy": 1, "humor": 1, "have": 1, "great": 1,
 }  # fmt: skip
+VEHICLE_COLUMNS = ("wheels", "power", "doors", "length")
+"""Columns of `vehicles`: number of wheels, kilowatts, number of doors, metres."""
 
 
 def film_review() -> tuple[str, dict[str, int]]:
@@ -56,10 +59,6 @@ def programmers() -> Programmers:
     return Programmers(tuple(printed), attributes, tuple(printed.values()), labels)
 
 
-VEHICLE_COLUMNS = ("wheels", "power", "doors", "length")
-"""Columns of `vehicles`: number of wheels, kilowatts, number of doors, metres."""
-
-
 def vehicles(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return n rows of wheels, engine power, doors and length, and whether each is a "car", "truck" or "trailer".
 
@@ -82,3 +81,47 @@ def vehicles(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     doors = np.where(car, rng.integers(2, 6, n), np.where(truck, 2, 0))
     length = np.where(car, 3 + 2.2 * even[:, 1], np.where(truck, 6 + 6 * even[:, 1], 2 + 12 * even[:, 1]))
     return np.column_stack([wheels, power.round(1), doors, length.round(2)]).astype(float), kind
+
+
+def first_one_parity(d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return all 2^d - 1 non-zero vectors of zeros and ones; label +1 if the first one stands at an odd
+    place, counted from 1.
+
+    (1, -1/2, 1/4, ...) separates them, but the best margin of the normalised rows shrinks by the golden
+    ratio with each
+    dimension: the perceptron needs exponentially many updates.
+
+    >>> X, y = first_one_parity(2)
+    >>> X.tolist(), y.tolist()
+    ([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [-1, 1, 1])
+    """
+    X = np.array(list(product((0.0, 1.0), repeat=d))[1:])
+    return X, np.where(X.argmax(axis=1) % 2 == 0, 1, -1)
+
+
+def four_quadrants(n: int, seed: int = 0, gap: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return n points of the square [-1, 1]^2, label the sign of x_1 x_2; `gap` keeps them away from the
+    axes.
+
+    No line separates them, the polynomial x_1 x_2 does.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(gap, 1.0, size=(n, 2)) * rng.choice([-1.0, 1.0], size=(n, 2))
+    return X, np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+
+
+def checkerboard(k: int, per_cell: int = 4, seed: int = 0, gap: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
+    """Return points of k x k unit cells whose labels alternate; `gap` keeps them away from the cells'
+    borders."""
+    rng = np.random.default_rng(seed)
+    cells = np.repeat(np.array(list(product(range(k), repeat=2)), dtype=float), per_cell, axis=0)
+    X = cells + rng.uniform(gap, 1 - gap, size=cells.shape) - k / 2
+    return X, np.where(cells.sum(axis=1) % 2 == 0, 1, -1)
+
+
+def noisy_labels(X: np.ndarray, w: np.ndarray, b: float = 0.0, seed: int = 0) -> np.ndarray:
+    """Return labels drawn with P(y = +1 | x) = 1 / (1 + exp(-(<w, x> + b))): the noise that logistic
+    regression assumes."""
+    rng = np.random.default_rng(seed)
+    chance = 1.0 / (1.0 + np.exp(-(np.asarray(X, dtype=np.float64) @ np.asarray(w, dtype=np.float64) + b)))
+    return np.where(rng.random(len(chance)) < chance, 1, -1)

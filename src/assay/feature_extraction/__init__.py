@@ -6,9 +6,17 @@ scikit-learn's vectorisers are its own; `token_pattern=LETTERS` gives them the w
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 
 from assay.borrowed import borrowed
-from assay.feature_extraction._contour import FourierContour, curve, fourier
 from assay.feature_extraction._dictionary import LETTERS, Dictionary
-from assay.feature_extraction._pictures import BagOfVisualWords, DensePatches, as_image, descriptors, grid
+from assay.feature_extraction._image import (
+    BagOfVisualWords,
+    DensePatches,
+    FourierContour,
+    as_image,
+    curve,
+    descriptors,
+    fourier,
+    grid,
+)
 
 __all__ = [
     "LETTERS",

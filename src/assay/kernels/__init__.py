@@ -8,6 +8,7 @@ K = (Gaussian(gamma=0.5) + 2 * Linear())(X)
 from assay.kernels._algebra import (
     Function,
     Gaussian,
+    HistogramIntersection,
     Kernel,
     Laplacian,
     Linear,
@@ -19,8 +20,11 @@ from assay.kernels._algebra import (
     Scaled,
     Sigmoid,
     Sum,
+    choose_kernel,
+    from_plain,
+    median_gamma,
+    named_kernel,
 )
-from assay.kernels._named import HistogramIntersection, choose_kernel, from_plain, median_gamma, named_kernel
 from assay.kernels._psd import (
     Definiteness,
     Expansion,

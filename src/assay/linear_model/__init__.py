@@ -7,11 +7,10 @@ from assay.linear_model._glm import GeneralizedLinearRegressor
 from assay.linear_model._least_squares import LinearRegression, RankWarning, Ridge
 from assay.linear_model._logistic import LogisticRegression
 from assay.linear_model._perceptron import Perceptron, PerceptronTrace, perceptron_trace
-from assay.linear_model._pocket import Pocket
+from assay.linear_model._perceptron_variants import Pocket, VotedPerceptron
 from assay.linear_model._separator import InseparableWarning, LinearSeparator
 from assay.linear_model._sgd import SGDClassifier, SGDRegressor
 from assay.linear_model._tweedie import GammaRegressor, PoissonRegressor, TweedieRegressor
-from assay.linear_model._voted import VotedPerceptron
 
 __all__ = [
     "ElasticNet",

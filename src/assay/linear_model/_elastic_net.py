@@ -27,12 +27,11 @@ from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card, Range, log
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.linear_model._base import LinearRegressor
+from assay.linear_model._base import LinearRegressor, SquaredObjective, elastic
 from assay.linear_model._least_squares import CONSTRAINED, suboptimality
 from assay.linear_model._least_squares_solver import Options, solve
-from assay.linear_model._objective import SquaredObjective, elastic
 from assay.messages import Message
-from assay.optim.gap import PenalisedProblem, gap_claims
+from assay.optim.duality import PenalisedProblem, gap_claims
 from assay.params import Choice, Count, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows

@@ -28,9 +28,8 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Norm, Predictions
-from assay.linear_model._base import LinearRegressor
+from assay.linear_model._base import LinearRegressor, Objective, elastic
 from assay.linear_model._least_squares_solver import Options, solve
-from assay.linear_model._objective import Objective, elastic
 from assay.losses.deviance import FAMILIES, LINKS, inverse_link, link_function, second_derivative, unit_deviance
 from assay.messages import Message
 from assay.optim.duality import gamma, outward, score_rounding

@@ -28,7 +28,7 @@ from sklearn.callback import with_callbacks
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card, log
 from assay.claims.claim import Claim, NotApplicable
-from assay.linear_model._base import LinearRegressor
+from assay.linear_model._base import LinearRegressor, SquaredObjective
 from assay.linear_model._least_squares_solver import (
     Options,
     Solution,
@@ -39,10 +39,8 @@ from assay.linear_model._least_squares_solver import (
     solve_each,
 )
 from assay.linear_model._logistic_solvers import refuse_zero_rows
-from assay.linear_model._objective import SquaredObjective
 from assay.messages import Message
-from assay.optim.duality import gamma, outward, residual_sums, score_rounding
-from assay.optim.gap import PenalisedProblem, gap_claims
+from assay.optim.duality import PenalisedProblem, gamma, gap_claims, outward, residual_sums, score_rounding
 from assay.params import Choice, Constraint, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import LinearFunctions

@@ -33,8 +33,8 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Penalised
-from assay.linear_model import _logistic_sums as sums
-from assay.linear_model._base import LinearClassifier
+from assay.linear_model import _logistic_problem
+from assay.linear_model._base import LinearClassifier, LogisticObjective
 from assay.linear_model._formulas import logit
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
 from assay.linear_model._logistic_solvers import (
@@ -44,10 +44,9 @@ from assay.linear_model._logistic_solvers import (
     minimise_with_column,
     refuse_zero_rows,
 )
-from assay.linear_model._objective import LogisticObjective
 from assay.linear_model._separator import separation_claim
 from assay.messages import Message
-from assay.optim.gap import GAP, MULTINOMIAL, PenalisedProblem, gap_claims
+from assay.optim.duality import GAP, MULTINOMIAL, PenalisedProblem, gap_claims
 from assay.optim.newton import Found
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
@@ -390,7 +389,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         n_classes = len(self.classes_)
         class_weight = np.ones(n_classes)
         if self.class_weight is not None or rows.has_weight:
-            counts = rows.sum(sums.class_counts, n_classes)
+            counts = rows.sum(_logistic_problem.class_counts, n_classes)
             if not counts.min() > 0:
                 raise refuse(
                     self,

@@ -27,7 +27,7 @@ from sklearn.utils import check_random_state
 from assay import scan
 from assay.base import streams
 from assay.data.blocks import Block
-from assay.linear_model import _logistic_sums as sums
+from assay.linear_model import _logistic_problem
 from assay.linear_model._base import packed
 from assay.linear_model._logistic_problem import Problem
 from assay.linear_model._sgd_base import SPARSE_INTERCEPT
@@ -60,7 +60,7 @@ class Composite(NamedTuple):
         """Return the losses and the L2 penalties, and their gradient, at a table (outputs, d + 1), intercepts
         last."""
         problem, l2 = self.problem, self.penalties.l2
-        statistic = sums.binary if problem.n_classes == 2 else sums.multinomial
+        statistic = _logistic_problem.binary if problem.n_classes == 2 else _logistic_problem.multinomial
         value, slope, gradient_b = problem.rows.sum(statistic, table[:, :-1], table[:, -1], problem.cost)
         weights = np.append(np.full(table.shape[1] - 1, l2), 0.0)
         gradient = np.column_stack([slope, gradient_b]) + weights * table
@@ -162,10 +162,10 @@ def _model_step(composite: Composite, table: np.ndarray, gradient: np.ndarray, k
 def _class_hessian(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray, k: int) -> np.ndarray:
     """Return sum_i c_i p_ik (1 - p_ik) a_i a_i^T, a = (x, 1), of one output."""
     if len(coef) == 1:
-        return sums.binary_hessian(block, coef, intercept, cost)
-    p = sums.probabilities(block, coef, intercept)[0][:, k]
+        return _logistic_problem.binary_hessian(block, coef, intercept, cost)
+    p = _logistic_problem.probabilities(block, coef, intercept)[0][:, k]
     a = np.column_stack([block.X, np.ones(len(p))])
-    return a.T @ (a * (sums.costs(block, cost) * p * (1 - p))[:, None])
+    return a.T @ (a * (_logistic_problem.costs(block, cost) * p * (1 - p))[:, None])
 
 
 def _line_search(

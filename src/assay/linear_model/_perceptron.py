@@ -37,7 +37,7 @@ from assay.data.blocks import Block
 from assay.guarantees.compression import Updates, perceptron_statements
 from assay.guarantees.error_floor import gather
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
-from assay.linear_model import _logistic_sums as sums
+from assay.linear_model import _logistic_problem
 from assay.linear_model._base import LinearClassifier, packed
 from assay.linear_model._separator import inseparability_claim, separation_claim
 from assay.linear_model._sgd import SGDClassifier
@@ -325,7 +325,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
                 "D17/1",
                 Message("why.plane-inseparable"),
             )
-        radius = float(np.sqrt(max(rows.map(sums.largest_norm)) + self.fit_intercept)) * (1 + 1e-9)
+        radius = float(np.sqrt(max(rows.map(_logistic_problem.largest_norm)) + self.fit_intercept)) * (1 + 1e-9)
         stated = {
             "updates": len(sequence),
             "margin": margin,

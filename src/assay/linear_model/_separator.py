@@ -27,9 +27,9 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.ledger import FIT_NOT_KEPT
-from assay.linear_model import _logistic_sums as sums
+from assay.linear_model import _logistic_problem
 from assay.linear_model._base import LinearClassifier
-from assay.linear_model._logistic_sums import errors
+from assay.linear_model._logistic_problem import errors
 from assay.messages import Message, named
 from assay.optim.duality import gamma
 from assay.optim.lp import intersecting_hulls
@@ -308,7 +308,7 @@ def separation_claim(
     rounding = 8 * gamma(rows) / rows.n_rows * (rows.n_features + 4) * float(np.abs(w) @ rows.largest_entries)
     margin = (gap - rounding) / norm * (1 - 1e-9)
     if margin > 0:
-        radius = float(np.sqrt(max(rows.map(sums.largest_norm)))) * (1 + 1e-9)
+        radius = float(np.sqrt(max(rows.map(_logistic_problem.largest_norm)))) * (1 + 1e-9)
         yield Claim(
             "D13/1",
             margin,

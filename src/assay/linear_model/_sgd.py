@@ -25,10 +25,15 @@ from sklearn.utils.validation import column_or_1d
 from assay.base import label_classes, read_rows
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.linear_model._base import LinearClassifier, LinearRegressor, SparseCoefficients
+from assay.linear_model._base import (
+    LinearClassifier,
+    LinearRegressor,
+    SparseCoefficients,
+    one_against_rest,
+    told_weights,
+)
 from assay.linear_model._least_squares import suboptimality
 from assay.linear_model._logistic_problem import Problem, stationarity
-from assay.linear_model._objective import one_against_rest, told_weights
 from assay.linear_model._sgd_base import LOSSES, PARAMETERS, Descent, in_memory
 from assay.losses import named
 from assay.messages import Message

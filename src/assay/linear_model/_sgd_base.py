@@ -21,12 +21,11 @@ from sklearn.utils import check_random_state
 from assay.base import fit_log, require_finite
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
-from assay.linear_model._base import LinearModel, Packed, packed
-from assay.linear_model._objective import Objective, elastic
+from assay.linear_model._base import LinearModel, Objective, Packed, elastic, packed
 from assay.losses import named
 from assay.messages import Message
 from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
-from assay.optim.gap import PenalisedProblem, gap_claims
+from assay.optim.duality import PenalisedProblem, gap_claims
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, refuse
 from assay.scan import Rows
 

@@ -12,30 +12,30 @@ call is in `assay.losses.compiled`, which alone needs Numba.
 [0.5, 1.0]
 """
 
-from assay.losses._labels import (
+from assay.losses._losses import (
+    CODES,
+    Dual,
+    Loss,
+    absolute_error,
+    epsilon_insensitive,
     exponential,
+    gamma,
     gradient_table,
     hinge,
+    huber,
     log_loss,
     modified_huber,
     multinomial,
     perceptron,
+    poisson,
+    quantile,
     sigmoid_squared,
+    squared_epsilon_insensitive,
+    squared_error,
     squared_hinge,
     squared_margin,
     surrogates,
     zero_one,
-)
-from assay.losses._loss import CODES, Dual, Loss
-from assay.losses._numbers import (
-    absolute_error,
-    epsilon_insensitive,
-    gamma,
-    huber,
-    poisson,
-    quantile,
-    squared_epsilon_insensitive,
-    squared_error,
 )
 
 _PLAIN = {

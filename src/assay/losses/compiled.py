@@ -8,7 +8,7 @@ from math import erfc, exp, inf, log, log1p, pi, sqrt
 import numpy as np
 
 from assay.jit import compiled
-from assay.losses._loss import CODES
+from assay.losses._losses import CODES
 
 SQUARED_ERROR, ABSOLUTE_ERROR, EPSILON_INSENSITIVE, HUBER, QUANTILE, SQUARED_EPSILON_INSENSITIVE = range(6)
 LOG_LOSS, HINGE, SQUARED_HINGE, EXPONENTIAL, SIGMOID_SQUARED, PERCEPTRON, MODIFIED_HUBER = range(6, len(CODES))

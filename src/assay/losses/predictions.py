@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assay.losses._numbers import absolute_error, squared_error
+from assay.losses._losses import absolute_error, squared_error
 
 
 def zero_one(y: ArrayLike, prediction: ArrayLike) -> np.ndarray:

@@ -7,8 +7,7 @@ from assay.naive_bayes._categorical import CategoricalNB
 from assay.naive_bayes._columns import DegenerateVarianceWarning
 from assay.naive_bayes._counts import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from assay.naive_bayes._dependence import SPODE, TAN, OneDependence
-from assay.naive_bayes._gaussian import GaussianNB
-from assay.naive_bayes._mixed import MixedNB
+from assay.naive_bayes._gaussian import GaussianNB, MixedNB
 
 __all__ = [
     "A2DE",

@@ -32,7 +32,7 @@ class PairScorer(NamedTuple):
     log_prior: np.ndarray
 
     def joint(self, X: np.ndarray) -> np.ndarray:
-        from assay.naive_bayes._dependence_loops import averaged_scores
+        from assay.naive_bayes._loops import averaged_scores
 
         slots = self.cells.slots(X)
         return averaged_scores(slots, self.logs, self.single, self.log_prior, self.support, self.least)
@@ -72,7 +72,7 @@ class TripleScorer(NamedTuple):
         return self.pairs.logs
 
     def joint(self, X: np.ndarray) -> np.ndarray:
-        from assay.naive_bayes._dependence_loops import pair_parent_scores
+        from assay.naive_bayes._loops import pair_parent_scores
 
         cells = self.pairs.cells
         found, used = pair_parent_scores(
@@ -215,6 +215,6 @@ class A2DE(AODE):
 
 
 def _triples(block: Block, cells: Cells, blocks: np.ndarray, size: int, K: int) -> np.ndarray:
-    from assay.naive_bayes._dependence_loops import triple_counts
+    from assay.naive_bayes._loops import triple_counts
 
     return triple_counts(cells.slots(block.X), block.y, _weights(block), cells.starts, blocks, size, K)

@@ -22,9 +22,16 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.naive_bayes._base import BayesClassifier, log_of
-from assay.naive_bayes._cells import Cells, cells_of, check_size
+from assay.naive_bayes._cells import (
+    Cells,
+    cells_of,
+    check_size,
+    rows_to_fit,
+    rows_to_read,
+    types_as_text,
+    types_of_text,
+)
 from assay.naive_bayes._columns import check_weights, counts_claim
-from assay.naive_bayes._reading import rows_to_fit, rows_to_read, types_as_text, types_of_text
 from assay.params import Count, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Space, Unbounded
@@ -141,7 +148,7 @@ class ParentScorer(NamedTuple):
     log_prior: np.ndarray
 
     def joint(self, X: np.ndarray) -> np.ndarray:
-        from assay.naive_bayes._dependence_loops import parent_scores
+        from assay.naive_bayes._loops import parent_scores
 
         slots = self.cells.slots(X)
         return parent_scores(slots, self.parents, self.cells.starts, self.tables, self.logs, self.plain, self.log_prior)
@@ -414,19 +421,19 @@ def _class_sizes(block: Block, K: int) -> np.ndarray:
 
 
 def _pairs(block: Block, cells: Cells, K: int) -> np.ndarray:
-    from assay.naive_bayes._dependence_loops import pair_counts
+    from assay.naive_bayes._loops import pair_counts
 
     return pair_counts(cells.slots(block.X), block.y, _weights(block), int(cells.starts[-1]), K)
 
 
 def _with_parents(block: Block, cells: Cells, parents: np.ndarray, tables: np.ndarray, K: int) -> np.ndarray:
-    from assay.naive_bayes._dependence_loops import parent_counts
+    from assay.naive_bayes._loops import parent_counts
 
     return parent_counts(cells.slots(block.X), block.y, _weights(block), parents, cells.starts, tables, K)
 
 
 def _left_out(block: Block, cells: Cells, pairs: np.ndarray, sizes: np.ndarray, alpha: float) -> np.ndarray:
-    from assay.naive_bayes._dependence_loops import left_out_errors
+    from assay.naive_bayes._loops import left_out_errors
 
     slots = cells.slots(block.X)
     return left_out_errors(slots, block.y, _weights(block), pairs, sizes, cells.starts, alpha)

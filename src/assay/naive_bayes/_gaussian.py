@@ -1,10 +1,13 @@
-"""Gaussian naive Bayes: each column is normal within each class.
+"""Gaussian naive Bayes, for numbers and for tables with numbers, levels and missing values.
 
-    predict    argmax_c  ln P(c) - sum_j [ (x_j - theta_cj)^2 / (2 var_cj) + ln(2 pi var_cj) / 2 ]
+    GaussianNB    argmax_c  ln P(c) - sum_j [ (x_j - theta_cj)^2 / (2 var_cj) + ln(2 pi var_cj) / 2 ]
+    MixedNB       P(c | x) ~ P(c) prod over the observed columns of P(x_j | c), a normal density or a table of levels
 
-Its boundaries are quadrics without mixed terms: half-spaces of the numbers and their squares.
+The decision boundaries of GaussianNB are quadrics without cross terms: half-spaces of the features and their squares.
+MixedNB omits missing values from the product and from the counts, which is exact if they are missing at random.
 """
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -13,8 +16,10 @@ from sklearn.callback import with_callbacks
 
 from assay.base import label_classes, read_rows, streams
 from assay.card import Card, log
+from assay.naive_bayes._cells import levels_of, rows_to_fit, rows_to_read, types_as_text, types_of_text
 from assay.naive_bayes._columns import ColumnsNB, Moments
-from assay.params import Number, check
+from assay.params import Choice, Maybe, Number, check
+from assay.scan import Rows
 from assay.theory.spaces import FunctionSpace, Space
 
 
@@ -116,3 +121,154 @@ class GaussianNB(ColumnsNB):
     def epsilon_(self) -> float:
         """What was added to the variances."""
         return float(self.added_.max(initial=0.0))
+
+
+class MixedColumns:
+    """The family of classifiers that add a square, or a table entry, for each column with a value."""
+
+    def at(self, n_features: int, n_classes: int = 2, intercept: bool = True) -> Space:
+        return FunctionSpace(3 * n_features + 1, n_classes)
+
+    def __str__(self) -> str:
+        return "half-spaces of numbers, their squares, and places of levels"
+
+
+@dataclass(eq=False, repr=False)
+class MixedNB(ColumnsNB):
+    """Naive Bayes for numeric, nominal and missing columns of one table, without an encoding.
+
+    Parameters
+    ----------
+    alpha : float >= 0
+        Rows added to each level of a column: 1 is Laplace's rule, 0 plain counting.
+    m : float >= 0 or None
+        If given, the m-estimate (n + m p) / (N + m) takes the place of alpha; p is the level's share of all rows.
+    priors : (n_classes,) or None
+        Class probabilities; None takes the shares of the rows.
+    prior_alpha : float >= 0
+        Rows added to each class for these shares: (n_c + prior_alpha) / (n + K prior_alpha).
+    var_smoothing : float >= 0
+        Share of the variance of each column of numbers that is added to its variances in the classes.
+    ddof : 0 or 1
+        Variances are divided by n - ddof: 0 is maximum likelihood, 1 the unbiased estimate.
+    nominal : list of int, "all" or None
+        Columns of an array whose numbers are only names. Frames say by their types which columns are.
+    n_jobs : int or None
+        Threads; None uses all cores. Changes the time, never a bit of the result.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_prior_ : (n_classes,)
+    columns_ : types of the columns of a table; None for an array
+    tables_ : list
+        ln P(level | class) of each column, (n_classes, levels); None for a column of numbers.
+    theta_, var_ : (n_classes, columns of numbers)
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from assay.naive_bayes import MixedNB
+    >>> table = pd.DataFrame({"sound": ["dull", "crisp", "dull", None], "sugar": [0.7, 0.2, 0.6, 0.3]})
+    >>> MixedNB().fit(table, ["good", "bad", "good", "bad"]).predict(table).tolist()
+    ['good', 'bad', 'good', 'bad']
+    """
+
+    card = Card(
+        name="Naive Bayes for mixed columns",
+        task="classify",
+        model=MixedColumns(),
+        strategy="log-likelihood of the values that are there, columns independent within a class",
+        algorithm="counts, means and variances, in one pass",
+        guarantee=("counts.mle", "gaussian.naive"),
+        input=("numbers", "nominal", "missing"),
+        search={"alpha": log(0.01, 10)},
+        first=2,
+        light=True,
+    )
+    constraints: ClassVar = {
+        "alpha": Number(low=0.0, why="it is a number of rows"),
+        "prior_alpha": Number(low=0.0, why="it is a number of rows"),
+        "m": Maybe(Number(low=0.0, why="it is a number of rows")),
+        "var_smoothing": Number(low=0.0, why="it is a share of a variance"),
+        "ddof": Choice(0, 1),
+    }
+    _gaps = True
+
+    _: KW_ONLY
+    alpha: float = 1.0
+    m: float | None = None
+    priors: Any = None
+    prior_alpha: float = 0.0
+    var_smoothing: float = 1e-9
+    ddof: int = 0
+    nominal: Any = None
+    n_jobs: int | None = None
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "MixedNB":
+        """Fit to a table or rows X, and labels y; gaps are NaN or None."""
+        check(self)
+        rows = rows_to_fit(self, X, y, sample_weight)
+        self.classes_ = label_classes(self, rows)
+        self._begin(rows)
+        told = (None, None, None) if streams(X, y) else (X, y, sample_weight)
+        self._fit_rows(rows.encoded(self.classes_), told)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> "MixedNB":
+        """Take in more rows; after all of them the model is that of one `fit` to all rows.
+
+        `classes` lists all labels that will ever come; the first call needs it, and must show every level of the
+        columns: one that comes later counts as missing.
+        """
+        check(self)
+        first = self._take_classes(y, classes)
+        rows = rows_to_fit(self, X, y, sample_weight, reset=first)
+        if first:
+            self._begin(rows)
+        self._fit_rows(rows.encoded(self.classes_), (None,) * 3, None if first else self._seen())
+        return self
+
+    def _begin(self, rows: Rows) -> None:
+        levels = levels_of(self, rows)
+        self.n_levels_ = np.array([-1 if one is None else len(one) for one in levels])
+        self.level_values_ = np.concatenate([np.empty(0), *(one for one in levels if one is not None)])
+
+    @property
+    def _ddof(self) -> int:  # type: ignore[override]
+        return int(self.ddof)
+
+    def _added(self, moments: Moments) -> np.ndarray:
+        whole = moments.together()
+        return self.var_smoothing * (whole.square / np.maximum(whole.count, np.finfo(float).tiny))[0]
+
+    def _prior(self, sizes: np.ndarray) -> np.ndarray:
+        return self._shares(sizes) if self.priors is None else self._check_prior(self.priors, "priors")
+
+    def _prior_source(self) -> str:
+        return "rows" if self.priors is None else "given"
+
+    def _read(self, X: Any) -> np.ndarray:
+        return rows_to_read(self, X)
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        return rows_to_fit(self, X, y, sample_weight, reset=False).encoded(self.classes_)
+
+    @property
+    def smoothing_(self) -> np.ndarray:
+        """alpha and m of the tables, as the checker reads them."""
+        return np.array([float(self.alpha), 0.0] if self.m is None else [0.0, float(self.m)])
+
+    @property
+    def column_types_(self) -> np.ndarray:
+        """Name, kind and levels of each column as JSON text; empty if the rows were numbers."""
+        return types_as_text(self.columns_)
+
+    def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
+        super()._take_arrays(arrays)
+        self.columns_ = types_of_text(arrays["column_types_"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -33,7 +33,7 @@ from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.linear_model import LogisticRegression
 from assay.linear_model._base import LinearClassifier
 from assay.messages import Message
-from assay.optim.gap import GAP, PenalisedProblem, gap_claims
+from assay.optim.duality import GAP, PenalisedProblem, gap_claims
 from assay.params import Count, Flag, Number, Positive, check
 from assay.scan import Rows
 from assay.semi_supervised._labels import Given, SemiSupervised

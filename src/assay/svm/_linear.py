@@ -46,7 +46,7 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model._base import LinearClassifier, LinearModel, LinearRegressor, packed
 from assay.messages import Message
-from assay.optim.gap import GAP, PenalisedProblem, gap_claims
+from assay.optim.duality import GAP, PenalisedProblem, gap_claims
 from assay.params import Choice, Constraint, Count, Flag, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
 from assay.scan.memory import MemoryRows

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from assay.kernels import Precomputed
-from assay.linear_model._objective import Objective, class_weights, elastic, one_against_rest, told_weights
+from assay.linear_model._base import Objective, class_weights, elastic, one_against_rest, told_weights
 from assay.losses import epsilon_insensitive, hinge, log_loss, named, squared_error
 from assay.params import refuse
 from assay.svm._base import support_rows

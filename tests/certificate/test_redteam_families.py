@@ -11,7 +11,7 @@ from assay.checker.family import read_model
 from assay.checker.numerics import largest
 from assay.checker.rules.members import VOTE, Reading
 from assay.ensemble import VotingClassifier
-from assay.ensemble._member_outputs import probability_link
+from assay.ensemble._combined import probability_link
 from assay.hmm import CategoricalHMM
 from assay.imbalance import CostClassifier
 from assay.linear_model import LogisticRegression

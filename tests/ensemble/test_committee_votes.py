@@ -16,7 +16,7 @@ import assay
 from assay.discriminant_analysis import LinearDiscriminantAnalysis
 from assay.ensemble import VotingClassifier, VotingRegressor
 from assay.ensemble._combined import MemberError
-from assay.ensemble._weights import chosen_weights, learnt_weights, squared_error
+from assay.ensemble._named_members import chosen_weights, learnt_weights, squared_error
 from assay.linear_model import LinearRegression, LogisticRegression, Ridge
 from assay.neighbors import KNeighborsClassifier
 from assay.persist import ModelFileError

@@ -15,7 +15,7 @@ import assay
 from assay import datasets
 from assay.ensemble import AdaBoostClassifier, AdaBoostRegressor, LPBoost
 from assay.ensemble._adaboost_regressor import weighted_median
-from assay.ensemble._soft_margin_lp import soft_margin, solve_soft_margin
+from assay.ensemble._lpboost import soft_margin, solve_soft_margin
 from assay.guarantees.evidence import Predictions
 from assay.tree import DecisionTreeRegressor
 from tests.evidence import evidence

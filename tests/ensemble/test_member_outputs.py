@@ -15,7 +15,7 @@ from assay.ensemble import (
     VotingClassifier,
     VotingRegressor,
 )
-from assay.ensemble._member_outputs import probability_link, raw_link, score_link
+from assay.ensemble._combined import probability_link, raw_link, score_link
 from assay.imbalance import CostClassifier, EasyEnsembleClassifier, ThresholdClassifier
 from assay.kernel_model import KernelLogisticRegression
 from assay.linear_model import LogisticRegression, Ridge, SGDClassifier

@@ -10,7 +10,10 @@ from typer.testing import CliRunner
 import assay
 from assay.cli.app import app
 from assay.data import read
+from assay.data.columns import NEW_LEVEL
 from assay.explain import compare, explain
+from assay.guarantees.draws import fold_of_rows
+from assay.learning.split import hold_out
 
 
 def columns(n, seed):
@@ -126,3 +129,48 @@ def _saved(found):
     from assay.persist import Saved
 
     return Saved(found.model, found.certificate)
+
+
+def test_a_level_that_no_training_row_has_is_explained_and_reported(tmp_path):
+    """Most rows have a town of their own, so that the commonest value is a level that no training row has."""
+    rng = np.random.default_rng(0)
+    town = np.array(["Ulm" if i % 10 == 0 else f"town {i}" for i in range(200)])
+    table = {"town": town, "x": rng.normal(size=200), "label": np.where(rng.random(200) < 0.5, "yes", "no")}
+    found = assay.learn(table, "label", learners=["LogisticRegression"], trials=1, workers=0)
+    effects = found.explain(["town"]).effects
+    assert NEW_LEVEL in effects["value"]
+    new = {name: [NEW_LEVEL if name == "town" else one for one in values] for name, values in table.items()}
+    held = np.asarray(found.certificate.split["holdout"])
+    new = {name: np.asarray(values)[held] for name, values in new.items()}
+    at = [i for i, value in enumerate(effects["value"]) if value == NEW_LEVEL]
+    means = {effects["class"][i]: effects["mean"][i] for i in at}
+    shares = dict(zip(found.model.classes_, found.model.predict_proba(new).mean(axis=0), strict=True))
+    assert means == pytest.approx(shares)
+    found.report(tmp_path / "report.html")
+    assert NEW_LEVEL in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("column", "certify"),
+    [("y", "holdout"), ("size", "holdout"), ("day", "holdout"), ("size", "folds"), ("day", "folds")],
+)
+def test_cells_of_hold_out_rows_that_cannot_be_read_end_no_report(tmp_path, column, certify):
+    """Words among classes 0 and 1, among numbers and among dates: in hold-out rows alone, of which they are many."""
+    n, rng = 160, np.random.default_rng(3)
+    held = hold_out(n, None, 0, None, None) if certify == "holdout" else np.flatnonzero(fold_of_rows(n, 3, 0) == 0)
+    size = rng.normal(size=n).round(2)
+    table = {
+        "size": size.astype(str).astype(object),
+        "day": (np.datetime64("2024-01-01") + rng.integers(0, 300, n)).astype(str).astype(object),
+        "y": (size > 0).astype(int).astype(str).astype(object),
+    }
+    table[column][held[::4]] = "word"
+    file = tmp_path / "table.csv"
+    lines = [",".join(table), *(",".join(row) for row in zip(*table.values(), strict=True))]
+    file.write_text("\n".join(lines) + "\n")
+    given = {"trials": 1, "workers": 0, "certify": certify, "task": "classify"}
+    found = assay.learn(file, "y", learners=["LogisticRegression"], **given)
+    assert assay.verify(found.certificate, found.model, file).holds
+    assert sum(found.explain().confusion["said 0"]) > 0
+    found.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size > 1000

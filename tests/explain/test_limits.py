@@ -103,7 +103,7 @@ class Fixed:
     encoding, learner, task = Plain(), Sign(), "classify"
 
     def labels(self, table):
-        return table.column("y").values().astype(str)
+        return table.text("y").astype(str)
 
 
 def world(rng, n):

@@ -134,6 +134,17 @@ def test_a_class_that_a_fold_lacks_is_an_error_of_its_model():
     assert study.model.predict_proba(study.table).shape == (120, 3)
 
 
+def test_a_learner_that_the_checker_cannot_follow_is_left_out_of_a_fold(monkeypatch):
+    """The vote is best outside the fold; its probabilities at a threshold are none that certificates know."""
+    monkeypatch.setattr(search.Search, "finishable", lambda self: sorted(self.ranked(), key=lambda one: -len(one.name)))
+    study = learnt(columns(120, 1), metric="f1", learners=["VotingClassifier", "MixedNB"], trials=2)
+    assert ["MixedNB" in str(one.candidate.name) for one in study.folds] == [True] * 3
+    left = [one for one in study.candidates if one.name == "VotingClassifier"]
+    assert left
+    assert all("checker does not know" in one.note for one in left)
+    assert judged(study).holds
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [({"group": "a"}, "independent draws"), ({"time_column": "a"}, "independent draws"), ({"certify": "x"}, "holdout")],

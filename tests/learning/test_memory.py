@@ -182,3 +182,15 @@ def test_a_memory_that_is_not_that_of_the_rows_fails_verification(files, lie, tm
     assay.save(model, tmp_path / "m.assay", certificate)
     result = run("verify", tmp_path / "m.assay", files / "label.csv", code=1)
     assert "that the model remembers are not what its rows give" in " ".join(result.stdout.split())
+
+
+def test_a_bound_that_says_nothing_is_no_other_model_that_intervals_pay_for():
+    """Every error is beyond the clip, so that the bound of the model itself is paid for and not reported."""
+    rng = np.random.default_rng(5)
+    table = {"x": rng.normal(size=120).tolist(), "y": (100 * rng.normal(size=120)).tolist()}
+    found = assay.learn(table, "y", learners=["Ridge"], trials=1, workers=0, clip=1e-3)
+    assert "P05/1" in [code for code, _ in found.certificate.unreported]
+    assert found.model.memory.compared == 1
+    assert assay.verify(found.certificate, found.model, table).holds
+    found.certificate = replace(found.certificate, unreported=(*found.certificate.unreported, ("P05/1", "0.001")))
+    assert not assay.verify(found.certificate, found.model, table).holds  # another model, which nobody paid for

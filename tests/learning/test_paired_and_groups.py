@@ -269,3 +269,15 @@ def test_a_study_of_groups_says_whether_the_baseline_is_beaten():
     study = assay.learn(table, "y", group="who", learners=["LogisticRegression"], trials=1, workers=0)
     claim = study.certificate.find("P66/2")
     assert ("is proved to beat always predicting" in study.why) == (claim.direction == "lower")
+
+
+@pytest.mark.filterwarnings("ignore::assay.guarantees.seal.RepeatedUseWarning")
+def test_a_study_of_groups_that_proves_nothing_is_verified():
+    """No claim names the column of groups, so that the seed could not tell what was drawn."""
+    rng = np.random.default_rng(2)
+    group = np.repeat([f"g{i}" for i in range(6)], 20)
+    table = {"x": rng.normal(size=120), "group": group, "y": np.where(rng.random(120) < 0.5, "yes", "no")}
+    found = assay.learn(table, "y", group="group", learners=["LogisticRegression"], trials=1, workers=0)
+    assert not [one for one in found.certificate.claims if not one.is_fact]
+    assert "Nothing is proved" in found.why
+    assert verify(found.certificate, found.model, table).holds

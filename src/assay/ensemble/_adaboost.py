@@ -16,40 +16,172 @@ learner. Decisions and probabilities have scikit-learn's scale, W = sum |alpha_t
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.base import ClassifierMixin, clone, is_classifier, is_regressor
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.ensemble._adaboost_base import Boosted
-from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
-from assay.ensemble._members import any_given, one_hot, seed_parts
+from assay.ensemble._members import HomogeneousEnsemble, any_given, any_rows, one_hot, seed_parts
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
-from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
+from assay.guarantees.ledger import FIT_NOT_KEPT, Statement, Vacuous, error_rate
 from assay.messages import Message
 from assay.params import Choice, Count, Positive, check, refuse
 from assay.scan import Rows
+from assay.theory import margin
+from assay.theory.spaces import Space, Stumps
 from assay.tree import DecisionTreeClassifier
 from assay.tree._decision_tree import known_rows
-from assay.tree._nodes import Nodes, joined, one_leaf, tree_at
+from assay.tree._nodes import Nodes, TreeModel, joined, one_leaf, tree_at
 from assay.tree._predict import leaves
-from assay.tree._reading import read_labelled
-from assay.tree._spaces import OfAnySize
+from assay.tree._reading import read_columns, read_labelled
+from assay.tree._spaces import OfAnySize, VotesOfOneSize, _Everything
 from assay.tree.growth._stumps import Stump, best_stump, sort_columns
+
+# Members fitted one after the other -------------------------------------------------------------------------------
+
+
+class AdaBoost(TreeModel, HomogeneousEnsemble):
+    """Members fitted one after the other, each with a weight."""
+
+    figure = "importance"
+    estimator: Any
+    random_state: Any
+    n_jobs: int | None
+    estimator_weights_: np.ndarray
+    estimator_errors_: np.ndarray
+
+    @property
+    def _n_members(self) -> int:
+        return len(self.estimator_weights_)
+
+    def _rows(self, X: Any) -> Any:
+        """Return checked rows as the members take them."""
+        check_is_fitted(self)
+        return read_columns(self, X).X if self.has_nodes else any_rows(self, X, nd=True, finite=not self._reads_gaps())
+
+    def _reads_gaps(self) -> bool:
+        return bool(get_tags(self._base()).input_tags.allow_nan)
+
+    def _check_member(self) -> None:
+        base, kind = self._base(), "classifier" if is_classifier(self) else "regressor"
+        other = is_regressor(base) if is_classifier(self) else is_classifier(base)
+        if other or not all(hasattr(base, name) for name in ("fit", "predict")):
+            raise refuse(self, f"estimator must be a {kind} with fit and predict; got {base!r}.")
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the predictions of the first 1, 2, ... members."""
+        raise NotImplementedError
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """Yield the score of the first 1, 2, ... members: the share of right rows, or R^2."""
+        score = accuracy_score if is_classifier(self) else r2_score
+        for said in self.staged_predict(X):
+            yield float(score(y, said, sample_weight=sample_weight))
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Mean of the members' importances by their weights; of members that have them."""
+        check_is_fitted(self)
+        weights = np.abs(self.estimator_weights_)
+        total = max(float(weights.sum()), np.finfo(float).tiny)
+        if is_classifier(self) and self.has_nodes:  # a stump has one column
+            split = self.node_child_[self.tree_root_] >= 0
+            columns = self.node_column_[self.tree_root_[split]]
+            return np.bincount(columns, weights=weights[split], minlength=self.n_features_in_) / total
+        try:
+            return np.asarray(sum(w * one.feature_importances_ for w, one in zip(weights, self.estimators_))) / total
+        except AttributeError as error:
+            raise AttributeError(
+                f"feature_importances_: {type(self._base()).__name__} does not have a feature_importances_ attribute."
+            ) from error
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+# Bounds by margins ------------------------------------------------------------------------------------------------
+
+
+_ROUND = 1e-9  # of published margins, more than what another order of summation changes
+_LEAST = 1e-100  # weights of rows below do not matter, and a checker does not read them
+
+
+def vote_space(model: Any) -> Space:
+    """Return the class of votes of as many stumps, for two classes."""
+    if len(model.classes_) > 2:
+        return _Everything("votes of stumps for more than two classes, whose patterns are not counted here")
+    return VotesOfOneSize(Stumps(model.n_features_in_), len(model.estimator_weights_))
+
+
+def margin_statement(model: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
+    """Yield the bound of the error from the margins of the training rows, or why there is none."""
+    reason = _reason(model, rows)
+    if reason is not None:
+        yield NotApplicable("P15/1", reason)
+    else:
+        yield partial(_margin_bound, np.clip(model.margins_, -1.0, 1.0), Stumps(model.n_features_in_))
+
+
+def _margin_bound(margins: np.ndarray, base: Space, delta: str) -> Claim | NotApplicable:
+    found = margin.boosting_margin_bound(margins - 1e-12, float(delta), base.log_growth)
+    if found.bound >= 1:
+        why = Message("why.small-vote-margins", rows=len(margins))
+        return Vacuous("P15/1", why, delta)
+    params = {"class": base.descriptor(), "exponent": found.exponent, "rows": len(margins)}
+    return error_rate("P15/1", found.bound, params, "train", delta)
+
+
+def margin_facts(model: Any, rows: Rows, cap: float, bound: float, weights: np.ndarray) -> Iterator[Any]:
+    """Yield the soft margin that the vote reaches, and that no vote of stumps exceeds `bound`, by `weights`."""
+    reason = _reason(model, rows)
+    if reason is not None:
+        yield NotApplicable("D25/1", reason)
+        return
+    ordered = np.sort(model.margins_)
+    short = cap * (np.arange(len(ordered)) * ordered - np.append(0.0, np.cumsum(ordered)[:-1]))
+    best = int(np.argmax(ordered - short))
+    rho, reached = float(ordered[best]), float((ordered - short)[best])
+    params = {"rows": rows.n_rows, "cap": cap}
+    if reached > 2 * _ROUND:
+        yield Claim("D25/1", reached - _ROUND, "lower", {**params, "rho": rho})
+    kept = np.where(weights < _LEAST * weights.max(), 0.0, weights)
+    over = max(0.0, kept.max() / kept.sum() / cap - 1.0) if cap < 1 else 0.0
+    value = max(bound, 0.0) + _ROUND * (1 + bound) + 2 * over
+    yield Claim("D25/1", value, "upper", params, witness={"weights": kept})
+
+
+def _reason(model: Any, rows: Rows) -> str | None:
+    if len(model.classes_) > 2:
+        return Message("why.vote-classes")
+    if rows.has_weight:
+        return Message("why.weights.margins")
+    if not hasattr(model, "margins_"):
+        return FIT_NOT_KEPT
+    if len(model.margins_) != rows.n_rows:
+        return Message("why.other-count")
+    return None
+
+
+# AdaBoost ---------------------------------------------------------------------------------------------------------
+
 
 _PERFECT = 1e-10  # the error that counts as none when alpha is computed
 _DRAWS = 20  # samples drawn for one round before the fit gives up
 
 
 @dataclass(eq=False, repr=False)
-class AdaBoostClassifier(ClassifierMixin, Boosted):
+class AdaBoostClassifier(ClassifierMixin, AdaBoost):
     """AdaBoost of stumps, or of any classifier.
 
     Parameters

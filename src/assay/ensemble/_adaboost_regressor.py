@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
 from assay.data.blocks import Block
-from assay.ensemble._adaboost_base import Boosted
+from assay.ensemble._adaboost import AdaBoost
 from assay.ensemble._members import any_given, grows_nodes
 from assay.ensemble._votes import member_values
 from assay.fitlog import FitLog
@@ -51,7 +51,7 @@ def weighted_median(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False)
-class AdaBoostRegressor(RegressorMixin, Boosted):
+class AdaBoostRegressor(RegressorMixin, AdaBoost):
     """AdaBoost.R2 of trees, or of any regressor.
 
     Parameters

@@ -14,15 +14,29 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from assay.ensemble._bootstrap import Draw, check_kept, require_one_sample, sample_size
+from assay.ensemble._bootstrap import (
+    Curve,
+    Draw,
+    check_kept,
+    out_of_bag,
+    pruned,
+    require_one_sample,
+    sample_size,
+    stopped,
+    warn_of_unseen,
+)
 from assay.ensemble._combined import MemberError
-from assay.ensemble._members import Indexed, OfMembers, any_given, any_rows, grows_nodes, seed_parts
-from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped, warn_of_unseen
-from assay.ensemble._permutation_importance import Analysed
-from assay.ensemble._routing import consumes_weights, routed_to, routing_of
-from assay.ensemble._vote_claims import sampling
-from assay.ensemble._votes import member_values
-from assay.ensemble._voting import Members
+from assay.ensemble._members import (
+    HomogeneousEnsemble,
+    any_given,
+    any_rows,
+    consumes_weights,
+    grows_nodes,
+    routed_to,
+    routing_of,
+    seed_parts,
+)
+from assay.ensemble._votes import ParallelEnsemble, member_values, sampling
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, check, refuse
 from assay.scan import Rows, thread_map
@@ -53,7 +67,7 @@ class Fitted(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Bagging(Indexed, Members, Analysed, OfMembers):
+class Bagging(ParallelEnsemble, HomogeneousEnsemble):
     """What bagging of classifiers and of regressors shares."""
 
     estimator: Any = None

@@ -6,7 +6,8 @@
 
 Rows that a tree did not see are its out-of-bag rows; votes of those trees alone estimate the error on new data.
 Every tree has its own seed, so that the forest is the same for any number of threads. Breiman, Machine Learning 45,
-2001.
+2001; Geurts, Ernst and Wehenkel, Machine Learning 63, 2006 (extremely randomised trees: all rows, and one random
+threshold for each column drawn).
 """
 
 import warnings
@@ -16,31 +17,41 @@ from typing import Any, ClassVar
 
 import numpy as np
 import sklearn.ensemble as scikit
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, hstack, issparse
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import Learner
 from assay.card import Card, Range, log
-from assay.ensemble._bootstrap import Draw, check_kept, require_one_sample, sample_size
-from assay.ensemble._class_weights import ClassWeight, balanced_in, class_factors
+from assay.ensemble._bootstrap import (
+    ClassWeight,
+    Draw,
+    balanced_in,
+    check_kept,
+    class_factors,
+    forest_out_of_bag,
+    require_one_sample,
+    sample_size,
+)
 from assay.ensemble._forest_growth import grow
-from assay.ensemble._forest_members import TreeMembers
 from assay.ensemble._members import one_hot
-from assay.ensemble._out_of_bag import forest_out_of_bag
-from assay.ensemble._permutation_importance import Analysed
-from assay.ensemble._vote_claims import sampling
-from assay.ensemble._votes import member_values
-from assay.ensemble._voting import Mean, Vote
+from assay.ensemble._votes import Mean, ParallelEnsemble, Vote, member_values, sampling
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows
+from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from assay.tree._decision_tree import counts_of, known_rows
-from assay.tree._nodes import joined
-from assay.tree._predict import mean_values, split_outputs
+from assay.tree._nodes import joined, tree_at
+from assay.tree._predict import goes_one_way, leaves, mean_values, mixed_leaves, split_outputs
 from assay.tree._readable import impurity_importances
 from assay.tree._reading import Read, read_columns, read_labelled
+from assay.tree._scikit_tree import ways_down
 from assay.tree._spaces import OfAnySize
+
+_SHARED = (
+    "criterion", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf", "max_features",
+    "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "monotonic_cst", "nominal",
+)  # fmt: skip
 
 
 class FlagOrScore:
@@ -52,7 +63,7 @@ class FlagOrScore:
 
 
 @dataclass(eq=False, repr=False)
-class Forest(TreeMembers, Analysed, Learner):
+class Forest(ParallelEnsemble):
     """What all forests share."""
 
     extra = False  # whether nodes draw their thresholds
@@ -209,6 +220,85 @@ class Forest(TreeMembers, Analysed, Learner):
 
     def _every_value(self, X: np.ndarray) -> Iterator[np.ndarray]:
         yield from (self._member_values(t, X) for t in range(len(self.tree_root_)))
+
+    # The trees as estimators
+    # ----------------------------------------------------------------------------------------
+
+    @property
+    def _n_members(self) -> int:
+        return len(self.tree_root_)
+
+    @property
+    def estimator(self) -> Any:
+        """What the members are before they are fitted."""
+        kind = DecisionTreeClassifier if is_classifier(self) else DecisionTreeRegressor
+        return kind(splitter="random" if self.extra else "best")
+
+    @property
+    def estimator_(self) -> Any:
+        """What the members are before they are fitted."""
+        check_is_fitted(self)
+        return self.estimator
+
+    @property
+    def estimator_params(self) -> tuple[str, ...]:
+        """The parameters that the members share with the forest."""
+        return _SHARED
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees; they are made of the arrays of the model once, and again after a new fit."""
+        check_is_fitted(self)
+        known = vars(self).get("_made")
+        if known is None or known[0] is not self.node_child_ or known[1] is not self.node_value_:
+            nodes = self.nodes_
+            given = {name: getattr(self, name) for name in _SHARED}
+            seeds = getattr(self, "seeds_", np.full(len(nodes.root), -1)).tolist()
+            trees = [
+                self.estimator.set_params(**given, random_state=None if seed < 0 else seed, n_jobs=1).restored(
+                    tree_at(nodes, t), self, self.n_features_in_
+                )
+                for t, seed in enumerate(seeds)
+            ]
+            known = self._made = (self.node_child_, self.node_value_, trees)
+        return known[2]
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()  # type: ignore[misc]
+        return {name: value for name, value in state.items() if name != "_made"}
+
+    @property
+    def n_outputs_(self) -> int:
+        """Number of targets."""
+        check_is_fitted(self)
+        classes = getattr(self, "classes_", None)
+        if classes is None:
+            return int(self.node_value_.shape[1])
+        return len(classes) if isinstance(classes, list) else 1
+
+    def _ends(self, data: Read) -> np.ndarray:
+        """Return the node of each tree, by its number in that tree, where each row ends (rows, trees)."""
+        nodes = self.nodes_.check(self.n_features_in_)
+        gaps = data.has_gaps
+        if gaps and not goes_one_way(nodes):
+            raise refuse(self, "rows without a value reach several leaves of these trees; fill in the values.")
+        walk = mixed_leaves if gaps or np.any(nodes.table >= 0) else leaves
+        ends = [walk(nodes, part, self.n_jobs) for part in data.dense_parts()]
+        return np.concatenate(ends).astype(np.int64) - nodes.root
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the number of the leaf that each row reaches in each tree (rows, trees)."""
+        check_is_fitted(self)
+        return self._ends(read_columns(self, X))  # type: ignore[arg-type]
+
+    def decision_path(self, X: Any) -> tuple[csr_matrix, np.ndarray]:
+        """Return (rows, nodes of all trees) with a 1 for every node that a row passes, and where each tree begins."""
+        ends, nodes = self.apply(X), self.nodes_
+        parts = [ways_down(tree_at(nodes, t), ends[:, t]) for t in range(ends.shape[1])]
+        return hstack(parts).tocsr(), np.cumsum([0, *(part.shape[1] for part in parts)])
+
+    # Predictions and claims
+    # ----------------------------------------------------------------------------------------
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -401,3 +491,68 @@ class RandomForestRegressor(ForestRegressor):
 # Tools that ask for scikit-learn's classes (plots, partial dependence, SHAP) read ours by `estimators_`.
 scikit.RandomForestClassifier.register(RandomForestClassifier)
 scikit.RandomForestRegressor.register(RandomForestRegressor)
+
+
+# Extremely randomised trees ---------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class ExtraTreesClassifier(ForestClassifier):
+    """Extremely randomised trees: all rows, and at each node one random threshold for each of the columns drawn.
+
+    Parameters as `RandomForestClassifier`.
+
+    >>> from assay.ensemble import ExtraTreesClassifier
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> ExtraTreesClassifier(10, random_state=0).fit(X, y).predict([[1.0], [4.0]])
+    array([0, 1])
+    """
+
+    extra = True
+    card = Card(
+        name="Extremely randomised trees classifier",
+        task="classify",
+        ensemble="parallel",
+        model=OfAnySize("votes of trees of any size"),
+        strategy="Gini or entropy among random splits; averaging",
+        algorithm="random columns and thresholds at each node, trees on threads",
+        guarantee=("pac-bayes.vote",),
+        input=("numbers", "nominal", "missing"),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
+        first=10,
+    )
+
+    _: KW_ONLY
+    bootstrap: bool = False
+    max_bins: int | None = None
+
+
+@dataclass(eq=False, repr=False)
+class ExtraTreesRegressor(ForestRegressor):
+    """Extremely randomised regression trees; parameters as `RandomForestClassifier`.
+
+    >>> from assay.ensemble import ExtraTreesRegressor
+    >>> ExtraTreesRegressor(5, random_state=0).fit([[1.0], [2.0]], [3.0, 4.0]).predict([[1.0], [2.0]])
+    array([3., 4.])
+    """
+
+    extra = True
+    card = Card(
+        name="Extremely randomised trees regressor",
+        task="regress",
+        ensemble="parallel",
+        model=OfAnySize("means of trees of any size"),
+        strategy="squared error among random splits; averaging",
+        algorithm="random columns and thresholds at each node, trees on threads",
+        guarantee=(),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
+        first=8,
+    )
+
+    _: KW_ONLY
+    bootstrap: bool = False
+    max_bins: int | None = None
+
+
+scikit.ExtraTreesClassifier.register(ExtraTreesClassifier)
+scikit.ExtraTreesRegressor.register(ExtraTreesRegressor)

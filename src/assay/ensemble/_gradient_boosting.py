@@ -22,8 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
 from assay.ensemble._boosted import Boosted, BoostedClassifier, BoostedRegressor
-from assay.ensemble._exact_course import Course
-from assay.ensemble._exact_rounds import Scored
+from assay.ensemble._exact_rounds import Course, Scored
 from assay.ensemble._losses import Loss
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse

@@ -26,10 +26,9 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from assay.card import Card
 from assay.data.blocks import Block
-from assay.ensemble._combined import Task, fit_members, fit_some
-from assay.ensemble._committee_base import Named, NamedMembers
-from assay.ensemble._member_outputs import UNIT, Output, is_ours, probability_link, raw_link
-from assay.ensemble._routing import asked_of, routed_fits
+from assay.ensemble._combined import UNIT, Output, Task, fit_members, fit_some, is_ours, probability_link, raw_link
+from assay.ensemble._members import asked_of, routed_fits
+from assay.ensemble._named_members import NamedEstimators, NamedMembers
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence
 from assay.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -53,7 +52,7 @@ class Stacking(TransformerMixin, NamedMembers):
     figure = "final_member"
     combines: ClassVar = "learners on what other learners say"
     constraints: ClassVar = {
-        "estimators": Named,
+        "estimators": NamedEstimators,
         "stack_method": Choice("auto", *_METHODS),
         "passthrough": Flag,
     }

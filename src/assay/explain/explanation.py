@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from assay.data import Column, Encoding, Table
+from assay.data import Column, Encoding, Table, raw_table
 from assay.messages import Message
 from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_upper
 from assay.theory.holdout import mean_limits
@@ -40,7 +40,7 @@ class Model(Protocol):
     @property
     def task(self) -> str: ...
 
-    def labels(self, table: Table) -> np.ndarray: ...
+    def labels(self, source: Any) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Explanation:
 
 def explain(
     model: Model,
-    table: Table,
+    table: Any,
     rows: Any,
     *,
     columns: Sequence[str] = (),
@@ -102,7 +102,7 @@ def explain(
     Parameters
     ----------
     model : what `assay.learn` found, or `assay.load(file).model`.
-    table : the table.
+    table : what `assay.data.raw_table` reads, with the target; its cells are read as the model reads new rows.
     rows : numbers of the rows to look at; those held out.
     columns : columns whose effect is shown; the six most important ones if left out.
     delta : all limits hold together but for this chance.
@@ -112,8 +112,10 @@ def explain(
     grouped : whether rows come in groups; then there are no limits, which need independent draws.
     """
     seen = np.sort(np.asarray(rows, dtype=np.intp))
-    others = np.setdiff1d(np.arange(table.n_rows), seen)
-    whole, labels = model.encoding.fitting(table)[0], model.labels(table)
+    cells = raw_table(table)
+    others = np.setdiff1d(np.arange(cells.n_rows), seen)
+    read = cells.read_as(model.encoding.schema, lenient=True)
+    whole, labels = model.encoding.fitting(read)[0], model.labels(cells)
     fitting, y = whole.take(seen), labels[seen]
     classes = model.task == "classify"
     limit = 1.0 if classes else _clip(labels[others]) if clip is None else clip
@@ -243,8 +245,8 @@ def _values(column: Column, view: _View, span: slice) -> Iterator[tuple[Any, Any
             yield (float(point) if column.type.kind == "numeric" else str(shown)[:16]), point
     else:
         found, counts = np.unique(there, return_counts=True)
-        for code in np.sort(found[np.argsort(-counts, kind="stable")[:12]]):
-            yield column.type.levels[int(code)], code
+        common = np.sort(found[np.argsort(-counts, kind="stable")[:12]])
+        yield from zip(Column(column.type, common).values(), common, strict=True)
 
 
 def _calibration(view: _View, delta: float | None) -> Frame:

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
 from assay.data.blocks import Block
-from assay.ensemble._combined import OfLearners, Task, fit_some
-from assay.ensemble._member_outputs import Output, probability_link, vote_link, votes_of
+from assay.ensemble._combined import CombinedLearner, Output, Task, fit_some, probability_link, vote_link, votes_of
 from assay.ensemble._members import one_hot
 from assay.fitlog import FitLog
 from assay.imbalance._sampling import UnderSampler, prior_correction
@@ -27,7 +26,7 @@ from assay.tree import DecisionTreeClassifier
 
 
 @dataclass(eq=False, repr=False)
-class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
+class EasyEnsembleClassifier(ClassifierMixin, CombinedLearner):
     """Vote of classifiers, each fitted to classes made equal by under-sampling.
 
     Parameters

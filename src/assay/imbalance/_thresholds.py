@@ -21,8 +21,16 @@ from sklearn.utils.validation import check_is_fitted
 from assay.card import Card
 from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
-from assay.ensemble._combined import OfLearners, Task, fit_members, labelled, reject_label
-from assay.ensemble._member_outputs import UNIT, Output, probability_link
+from assay.ensemble._combined import (
+    UNIT,
+    CombinedLearner,
+    Output,
+    Task,
+    fit_members,
+    labelled,
+    probability_link,
+    reject_label,
+)
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Decided, Gathered, labels
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, CertifyOptions, Statement, Vacuous, claim
@@ -48,7 +56,7 @@ def matrices(cost: np.ndarray) -> list[np.ndarray]:
     return [-((1 - s / GRID) * equal + s / GRID * scaled) for s in range(GRID + 1)]
 
 
-class Weighing(ClassifierMixin, OfLearners):
+class Weighing(ClassifierMixin, CombinedLearner):
     """What both share: one member with probabilities, a matrix that weighs them, and costs."""
 
     combines: ClassVar = "decisions from the probabilities of a learner of any class"

@@ -25,7 +25,7 @@ from assay.guarantees.order import BetOrder
 from assay.learning import baseline
 from assay.learning.events import Event, Finished, Note, Started
 from assay.learning.folded import FoldedTable, FoldMean, FoldVote
-from assay.learning.jobs import Answer, Fit
+from assay.learning.jobs import Answer, Fit, reason
 from assay.learning.metrics import Metric, chosen_metric
 from assay.learning.model import TableModel
 from assay.learning.problem import Problem, copied, fold_problem
@@ -138,6 +138,10 @@ class Folds:
             encoding, view = part.view(one.kind, one.plain)
             self.tell(Started(one.name, one.settings, "final"))
             self.pool.run([Fit(one.recipe, view, part.y, encoding.nominal())], done, lambda place: None)
+            why = _unproved(made[0], view) if made else ""
+            if why:
+                one.status, one.note = "left out", why
+                made.clear()
             if made:
                 break
         else:
@@ -254,6 +258,16 @@ class Folds:
         else:
             value, direction = difference + slack, "upper"
         return claim(template, value, params, "train", delta, direction=direction, witness=witness)
+
+
+def _unproved(model: TableModel, view: str) -> str:
+    """Return why the checker can tell nothing of a model's answers, whatever the rows; empty if it can."""
+    X = np.load(view, mmap_mode="r")[:1]
+    try:
+        Gathered(model.learner.evidence(scan.rows(np.array(X), np.zeros(1, dtype=np.int64))))
+    except ValueError as error:
+        return reason(type(model.learner).__name__, error)
+    return ""
 
 
 def ranges(y: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

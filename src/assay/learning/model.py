@@ -168,6 +168,8 @@ class TableModel:
             for X in (self.encoding.apply_raw(raw), raw)
         ]
         found = issue(self.learner, cuts[0], delta=delta, asked=asked, others=others, about=About(self, cuts[1]))
+        if asked.groups is not None and not found.named_columns:  # nothing is proved: no claim says what was drawn
+            found = replace(found, split={name: rows for name, rows in split.items() if name != "seed"})
         if time is None:
             return found
         return replace(found, time=vars(time) | {"levels": list(time.levels), "written": list(time.written)})
@@ -359,7 +361,7 @@ class TableModel:
         held = np.asarray((certificate.split or {}).get("holdout", ()), dtype=np.intp)
         again = self.recall(own, held, self.memory.compared)
         paid = [int(claim.params["compared"]) for claim in certificate.claims if "compared" in claim.params]
-        paid.append(1 + sum(code in ("P01/1", "P05/1") for code, _ in certificate.unreported))
+        paid.append(self._models_paid_for(certificate))
         look = 1 if certificate.looks is None else certificate.looks["count"]
         return (
             again is not None
@@ -368,6 +370,15 @@ class TableModel:
             and self._same_sizes(own, held)
             and again.columns == self.memory.columns
         )
+
+    def _models_paid_for(self, certificate: Certificate) -> int:
+        """Return how many models the ledger pays for: this one, and others whose bounds are not reported; among these
+        may be its own, which says nothing."""
+        bound = "P01/1" if self.task == "classify" else "P05/1"
+        spent = sum(code == bound for code, _ in certificate.unreported)
+        vacuous = any(gap.template == bound for gap in certificate.not_applicable)
+        stated = any(claim.template == bound for claim in certificate.claims)
+        return 1 + spent - (spent > 0 and vacuous and not stated)
 
     def _same_sizes(self, source: RawTable, held: np.ndarray) -> bool:
         """Tell whether the sizes that are remembered are those of the predictions on hold-out rows, but for

@@ -395,7 +395,7 @@ class Search:
         """Tell whether the probabilities of a learner are ones that certificates of votes and stacks can read."""
         if self.problem.task == "regress":
             return True
-        from assay.ensemble._member_outputs import may_have_probability_link
+        from assay.ensemble._combined import may_have_probability_link
 
         return may_have_probability_link(one.kind())
 

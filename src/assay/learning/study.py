@@ -99,7 +99,8 @@ class Study:
     @cached_property
     def table(self) -> Table:
         """All rows that have a target, as the model reads them, with the target."""
-        columns = self.model.read(self.raw, lenient=True).columns | self.raw.read_as((self.model.target,)).columns
+        target = self.raw.read_as((self.model.target,), lenient=True)
+        columns = self.model.read(self.raw, lenient=True).columns | target.columns
         return Table(columns.values(), n_rows=self.raw.n_rows)
 
     @property
@@ -113,7 +114,7 @@ class Study:
     def encoded_holdout(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows of `judged` as the learner reads them, and their targets."""
         rows, y = self.holdout
-        return self.judged[0].encode(rows)[0], y
+        return self.judged[0].encode(rows, lenient=True)[0], y
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model and its certificate to a file."""
@@ -131,7 +132,7 @@ class Study:
         """Return what the model does on the hold-out rows: what columns are worth and do, and where the errors are; see
         `judged`."""
         model, held = self.judged
-        return explain(model, self.table, held, columns=columns, **self.explaining)
+        return explain(model, self.raw, held, columns=columns, **self.explaining)
 
     @property
     def explaining(self) -> dict[str, Any]:

@@ -32,18 +32,21 @@ from assay.checker.families.codes import EUCLIDEAN, HAMMING, LARGEST, LOSS, PAIR
 from assay.checker.rules.members import VOTE
 from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
-from assay.ensemble._combined import OfLearners, Task, fit_members, fit_some
-from assay.ensemble._member_outputs import (
+from assay.ensemble._combined import (
     UNIT,
+    CombinedLearner,
     MemberOutput,
     Output,
+    Task,
+    fit_members,
+    fit_some,
     outputs,
     probability_link,
     score,
     score_link,
     vote_link,
 )
-from assay.ensemble._routing import routed_to
+from assay.ensemble._members import routed_to
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LogisticRegression
@@ -64,7 +67,7 @@ def _base_has(method: str) -> Any:
     return has
 
 
-class Reduced(ClassifierMixin, OfLearners):
+class Reduced(ClassifierMixin, CombinedLearner):
     """What the three have in common: a code, a member for each of its columns, and scores of the classes."""
 
     combines: ClassVar = "classifiers of many classes by classifiers of two"

@@ -53,7 +53,7 @@ def _explained(found: Study) -> dict[str, Any]:
     if len(held) > _ROWS:
         held = np.sort(np.random.default_rng(0).choice(held, _ROWS, replace=False))
     spent = found.explaining
-    said = explain(model, found.table, held, **(spent | {"delta": spent["delta"] / 2}))
+    said = explain(model, found.raw, held, **(spent | {"delta": spent["delta"] / 2}))
     groups = _lines(said.subgroups, _GROUP)
     if found.task == "classify" and not spent["grouped"]:  # shown to a hundredth of a per cent
         groups = [[*line[:4], np.floor(1e4 * line[4]) / 1e4, np.ceil(1e4 * line[5]) / 1e4] for line in groups]
@@ -148,7 +148,8 @@ def columns_of(model: TableModel, table: Table) -> list[dict[str, Any]]:
             marks = np.unique(np.quantile(data, np.linspace(0, 1, 21))).tolist()
             one |= {"usual": f"{float(np.median(data)):.6g}", "spread": spread or 1.0, "marks": marks}
         elif kind.levels and len(there):
-            one["usual"] = kind.levels[int(np.bincount(column.data[there].astype(np.intp)).argmax())]
+            known = column.data[there][column.data[there] < len(kind.levels)]
+            one["usual"] = kind.levels[int(np.bincount(known.astype(np.intp), minlength=1).argmax())]
         elif len(there):
             one["usual"] = str(column.values()[there[0]])[:200]
         found.append(one)

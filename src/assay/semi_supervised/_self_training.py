@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from assay.base import Learner, fit_log
 from assay.card import Card
-from assay.ensemble._routing import routed_to
+from assay.ensemble._members import routed_to
 from assay.guarantees.evidence import Evidence
 from assay.linear_model import LogisticRegression
 from assay.messages import named

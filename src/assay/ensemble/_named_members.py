@@ -1,11 +1,20 @@
-"""What committees of classifiers and of regressors share: members by name, weights given or learnt."""
+"""Ensembles of members by name, as in scikit-learn's heterogeneous ensembles, with weights given or learnt.
+
+    minimise  F(w) = mean over rows and outputs of |sum_t w_t h_t(x) - y|^2   subject to  w >= 0, sum w = 1
+
+y is the target, or for classes the one-hot label, and h_t the prediction of member t, on rows that no member was fitted
+to. Every member and the plain mean are points of the simplex, so none of them has a smaller error on these rows. On
+other rows that need not hold: T weights fitted to few rows overfit them, and if members are about equally good there is
+nothing to learn. `chosen_weights` therefore compares learnt with equal weights on rows that the former were not
+fitted to.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -16,21 +25,82 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.ensemble._combined import OfLearners, Task, fit_members, fit_some
-from assay.ensemble._routing import routing_by_name
-from assay.ensemble._weights import Learnt, chosen_weights, learnt_weights
+from assay.ensemble._combined import CombinedLearner, Task, fit_members, fit_some
+from assay.ensemble._members import routing_by_name
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.messages import Message
+from assay.optim.constrained import QuadraticProgramme
 from assay.params import Maybe, Number, refuse
 from assay.scan import Rows, thread_map
+
+# Learnt weights ---------------------------------------------------------------------------------------------------
+
+
+class Learnt(NamedTuple):
+    """Weights, how far their error can be above the least one, and whether they are those of the plain mean."""
+
+    weights: np.ndarray
+    gap: float
+    simple: bool
+
+
+def squared_error(outputs: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the squared error of the weighted mean for each row; `outputs` is (rows, members, outputs)."""
+    return ((np.einsum("t,itk->ik", weights, outputs) - target) ** 2).sum(axis=1)
+
+
+def learnt_weights(outputs: np.ndarray, target: np.ndarray) -> Learnt:
+    """Return the weights of least squared error over the simplex and a bound of the excess, <grad F, w> - min grad F.
+
+    >>> said = np.array([[[1.0], [0.0]], [[2.0], [0.0]], [[3.0], [0.0]]])  # three rows, two members
+    >>> learnt_weights(said, np.array([[1.0], [2.0], [3.0]])).weights.round(6).tolist()
+    [1.0, 0.0]
+    """
+    m, T, _ = outputs.shape
+    flat, y = outputs.transpose(0, 2, 1).reshape(-1, T), target.reshape(-1)
+    scale = max(float(np.mean(flat * flat)), 1e-300)
+    Q, p = flat.T @ flat / (len(flat) * scale), -flat.T @ y / (len(flat) * scale)
+    found = QuadraticProgramme(2 * Q, 2 * p, np.eye(T), np.zeros(T), np.ones((1, T)), np.ones(1)).solve().u
+    weights = np.where(found > 1e-9, found, 0.0)
+    weights = weights / weights.sum()
+    best = min([weights, *np.eye(T), np.full(T, 1 / T)], key=lambda w: float(squared_error(outputs, target, w).mean()))
+    residual = np.einsum("t,itk->ik", best, outputs) - target
+    slope = 2 * np.einsum("ik,itk->t", residual, outputs) / m
+    return Learnt(best, max(0.0, float(slope @ best - slope.min())), False)
+
+
+def chosen_weights(outputs: np.ndarray, target: np.ndarray) -> Learnt:
+    """Return learnt weights if members differ so much that they pay on rows they were not learnt from, else equal ones.
+
+    The rows are cut in two; weights learnt on one half are compared with equal weights on the other, and the learnt
+    ones are taken if their error is lower by more than one standard error of the paired differences and by a hundredth.
+    """
+    m, T, _ = outputs.shape
+    equal = np.full(T, 1 / T)
+    if m >= 4:
+        halves = np.arange(m) % 2 == 0
+        gains, errors = [], []
+        for half in (halves, ~halves):
+            learnt = learnt_weights(outputs[half], target[half]).weights
+            rest = outputs[~half], target[~half]
+            errors.append(squared_error(*rest, equal))
+            gains.append(errors[-1] - squared_error(*rest, learnt))
+        gain = np.concatenate(gains)
+        if gain.mean() > max(gain.std() / np.sqrt(m), 0.01 * float(np.concatenate(errors).mean())):
+            return learnt_weights(outputs, target)
+    return Learnt(equal, float("nan"), True)
+
+
+# Members by name --------------------------------------------------------------------------------------------------
+
 
 LEARN = ("learn", "auto")
 _TOGETHER = 16  # members whose answers are held at once
 _JUDGED = 10_000  # training rows, at even distances, whose error is written into the log
 
 
-class Named:
+class NamedEstimators:
     """A list of members by name; what it may be is checked by the committee."""
 
     @staticmethod
@@ -38,7 +108,7 @@ class Named:
         return owner._named()
 
 
-class NamedMembers(OfLearners, _BaseComposition):
+class NamedMembers(CombinedLearner, _BaseComposition):
     """Members by name, as scikit-learn's heterogeneous ensembles have them."""
 
     estimators: Any
@@ -142,13 +212,16 @@ class NamedMembers(OfLearners, _BaseComposition):
 
 
 @dataclass(eq=False, repr=False)
-class CommitteeOf(NamedMembers):
+class WeightedEnsemble(NamedMembers):
     """Members by name, with weights."""
 
     figure = "members"
     combines: ClassVar = "votes and means of learners of any class"
     sparse_too: ClassVar = True
-    constraints: ClassVar = {"estimators": Named, "holdout": Maybe(Number(0.0, 1.0, open_low=True, open_high=True))}
+    constraints: ClassVar = {
+        "estimators": NamedEstimators,
+        "holdout": Maybe(Number(0.0, 1.0, open_low=True, open_high=True)),
+    }
 
     estimators: Any = None
     _: KW_ONLY

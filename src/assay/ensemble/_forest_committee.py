@@ -24,7 +24,7 @@ from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
 from assay.ensemble._bootstrap import bag
 from assay.ensemble._forest import RandomForestClassifier
-from assay.ensemble._vote_claims import chunks
+from assay.ensemble._votes import chunks
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Votes
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement

@@ -1,4 +1,4 @@
-"""Agents: tabular Q-learning, and the four-part learning agent. `theory.concepts.VersionSpace.query` asks questions."""
+"""Agents: tabular Q-learning and the four-part learning agent. Queries: `textbook.concepts.VersionSpace.query`."""
 
 from assay.agent._agents import Environment, LearningAgent, QLearning, Step, Transition
 

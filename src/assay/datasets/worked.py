@@ -40,7 +40,7 @@ class Programmers(NamedTuple):
 
 def programmers() -> Programmers:
     """Return the printed table of programmers, of which two rows contradict each other
-    (`theory.concepts.contradictions`).
+    (`textbook.concepts.contradictions`).
 
     >>> table = programmers()
     >>> table.names[3], table.rows[3] == table.rows[4], table.labels[3:5]

@@ -1,7 +1,7 @@
 """The numbers behind the figures of a study's model, from its hold-out rows.
 
 Limits are theorems, not error bars, and all that a page shows hold together, apart from the certificate: half of delta
-is for explanations (`explain`), a quarter for thresholds (`theory.cost_curve`) and a quarter for prediction sets, at
+is for explanations (`explain`), a quarter for thresholds (`theory.holdout`) and a quarter for prediction sets, at
 each of `COVERAGES`. All pay for the finalists that were certified on the same rows.
 """
 

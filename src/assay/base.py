@@ -5,19 +5,20 @@ proved about its rows. This base class reads input (arrays, frames, Parquet file
 issues certificates.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from decimal import Decimal
 from numbers import Integral, Real
 from os import PathLike
 from os.path import exists
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.callback import CallbackSupportMixin
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -32,6 +33,7 @@ from sklearn.utils.validation import (
 
 from assay import scan
 from assay import stored as storing
+from assay._typing import Json, Samples, Targets
 from assay.borrowed import borrowed
 from assay.card import Card
 from assay.claims.claim import Certificate, Claim, NotApplicable
@@ -45,11 +47,18 @@ from assay.params import refuse
 from assay.scan import Rows
 from assay.scikit import to_sklearn
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from assay.theory.spaces import Space
+
+Holdout: TypeAlias = tuple[Samples, Targets] | Sequence[int] | np.ndarray | None
+"""Hold-out rows as a pair (X, y), or as row numbers."""
 _LEAST_DELTA = 1e-50  # no data can show that a statement fails more rarely
 _EXACT_INTEGERS = 2**53  # integers up to here are doubles
 
 
-class Learner(CallbackSupportMixin, BaseEstimator):
+class Learner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Base class of every Assay learner.
 
     Attributes
@@ -84,10 +93,11 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """Yield what the fit proved about `rows`; class labels come as positions in `classes_`."""
         yield from ()
 
-    def space(self, rows: Rows) -> Any:
+    def space(self, rows: Rows) -> "Space":
         """Return the class of hypotheses that the fit chose from, as a space of `assay.theory.spaces`."""
         n_classes = len(self.classes_) if is_classifier(self) else 0
-        return self.card.model.at(rows.n_features, n_classes, getattr(self, "fit_intercept", True))
+        space: Space = self.card.model.at(rows.n_features, n_classes, getattr(self, "fit_intercept", True))
+        return space
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield statements about new data that only this learner can make from its training rows.
@@ -113,20 +123,20 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
     def certify(
         self,
-        X: Any,
-        y: Any = None,
+        X: Samples,
+        y: Targets = None,
         *,
-        sample_weight: Any = None,
+        sample_weight: Targets = None,
         delta: float = 0.05,
-        holdout: Any = None,
+        holdout: Holdout = None,
         compared: Sequence[np.ndarray] = (),
-        clip: Any = None,
+        clip: float | tuple[float, float] | None = None,
         coverage: float | None = None,
         scores: bool = False,
         against: np.ndarray | None = None,
         hypothesis_class_fixed: bool = True,
         radius: float | None = None,
-        groups: Any = None,
+        groups: Targets = None,
         group_name: str = "group",
     ) -> Certificate:
         """Return a certificate of this fitted model on the rows it was fitted to.
@@ -237,15 +247,16 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         return storing.stored(self)
 
     @classmethod
-    def restore(cls, stored: StoredModel, members: Sequence[Any], build: Any) -> Any:
+    def restore(cls, stored: StoredModel, members: Sequence["Learner"], build: Callable[[Json], object]) -> "Learner":
         """Return the fitted learner that `stored` describes, after checking every part of it; `build` makes parameters
         that are objects."""
-        return storing.restore(cls, stored, members, build)
+        learner: Learner = storing.restore(cls, stored, members, build)
+        return learner
 
-    def _take_members(self, members: Sequence[Any]) -> None:
+    def _take_members(self, members: Sequence["Learner"]) -> None:
         """Keep the fitted learners that this one is made of; the reverse of `members`."""
 
-    def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
+    def _take_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep the arrays of the family, which are sound. Those that follow from parameters are properties, compared
         afterwards; a learner that holds its arrays in another form overrides this."""
         for name, value in arrays.items():
@@ -255,20 +266,20 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     def _derive(self) -> None:
         """Derive from parameters and arrays what else `predict` needs; the end of `fit`, and of loading."""
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Json]:
         """Return this learner, not fitted, as plain data: what a model file holds of a parameter that is a learner."""
         return {"learner": storing.class_name(type(self)), "parameters": storing.plain_parameters(self)}
 
-    def to_sklearn(self) -> Any:
+    def to_sklearn(self) -> BaseEstimator:
         """Return scikit-learn's estimator of the same name that predicts the same, for tools that read its classes
         alone; it has no certificate. A model that scikit-learn has no form for is refused."""
         return to_sklearn(self)
 
-    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+    def _scikit_state(self, estimator: BaseEstimator) -> dict[str, object]:
         """Return attributes that scikit-learn's estimator needs beside the public ones of this learner."""
         return {}
 
-    def plot(self) -> Any:
+    def plot(self) -> "Figure":
         """Return a matplotlib figure of what the fitted model shows without data; see `assay.plot` for
         others."""
         from assay.plot import default
@@ -276,7 +287,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         return default(self)
 
-    def _cut(self, X: Any, y: Any, sample_weight: Any, holdout: Any) -> DataSplit:
+    def _cut(self, X: Samples, y: Targets, sample_weight: Targets, holdout: Holdout) -> DataSplit:
         """Return training and hold-out rows, and the split when `holdout` is a set of row numbers."""
         if holdout is None:
             return DataSplit(self._known_rows(X, y, sample_weight))
@@ -288,7 +299,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         held = self._row_numbers(holdout, n)
         kept = np.setdiff1d(np.arange(n), held)
         weight = None if sample_weight is None else np.asarray(sample_weight)
-        train, holdout = (
+        train, held_rows = (
             read(
                 _safe_indexing(X, part),
                 None if y is None else _safe_indexing(y, part),
@@ -296,9 +307,9 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             )
             for part, read in ((kept, self._known_rows), (held, self._held_rows))
         )
-        return DataSplit(train, holdout, {"train": kept, "holdout": held})
+        return DataSplit(train, held_rows, {"train": kept, "holdout": held})
 
-    def _groups(self, groups: Any, cut: DataSplit) -> np.ndarray:
+    def _groups(self, groups: Targets, cut: DataSplit) -> np.ndarray:
         """Return the groups of the hold-out rows."""
         if cut.holdout is None:
             raise refuse(self, "groups are those of hold-out rows: pass holdout, too.")
@@ -308,7 +319,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, f"groups: there must be {rows if cut.split is None else n} of them; got {values.shape}.")
         return values if cut.split is None else values[cut.split["holdout"]]
 
-    def _held_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+    def _held_rows(self, X: Samples, y: Targets, sample_weight: Targets = None) -> Rows:
         """Return hold-out rows; those of a class that no training row has stay in, with the position -1: errors."""
         labels = None if y is None or streams(X, y) or not is_classifier(self) else np.asarray(y)
         if labels is None or labels.ndim != 1 or not isinstance(self.classes_, np.ndarray):
@@ -318,9 +329,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             return self._known_rows(X, y, sample_weight)
         rows: Any = self._known_rows(X, np.where(others, self.classes_[0], labels), sample_weight)
         rows.y = np.where(others, -1, rows.y)
-        return rows
+        known: Rows = rows
+        return known
 
-    def _row_numbers(self, holdout: Any, n: int) -> np.ndarray:
+    def _row_numbers(self, holdout: Holdout, n: int) -> np.ndarray:
         """Return the numbers of the hold-out rows, sorted."""
         given = np.asarray(holdout)
         held = np.unique(given)
@@ -334,7 +346,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             )
         return held.astype(np.int64)
 
-    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+    def _known_rows(self, X: Samples, y: Targets, sample_weight: Targets = None) -> Rows:
         """Return rows as the fitted learner sees them: same columns, labels as positions in `classes_`."""
         for name, part in (("X", X), ("y", None if is_classifier(self) else y), ("sample_weight", sample_weight)):
             if _beyond_doubles(part):
@@ -346,7 +358,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         require_finite(rows, self)
         return rows.encoded(self.classes_) if is_classifier(self) else rows
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
@@ -354,13 +366,13 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
 def read_rows(
     learner: Learner,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
+    X: Samples,
+    y: Targets,
+    sample_weight: Targets = None,
     *,
     reset: bool = True,
     multi_output: bool = False,
-    dtype: Any = np.float64,
+    dtype: DTypeLike | list[DTypeLike] = np.float64,
 ) -> Rows:
     """Return `X`, `y` and weights as rows to scan, checked as scikit-learn checks them, except that entries
     are finite: call `require_finite`, or look at a sum over all entries, since that saves a pass over the
@@ -398,7 +410,7 @@ def read_rows(
     return scan.rows(X, y if has_target else None, sample_weight, n_jobs=n_jobs)
 
 
-def fit_log(learner: Learner, max_iter: int, X: Any, y: Any, sample_weight: Any = None) -> FitLog:
+def fit_log(learner: Learner, max_iter: int, X: Samples, y: Targets, sample_weight: Targets = None) -> FitLog:
     """Return the log of a fit to these rows; callbacks are shown the rows if they are in memory."""
     shown = (None, None, None) if streams(X, y) else (X, y, sample_weight)
     return FitLog(learner, max_iter, *shown)
@@ -443,7 +455,7 @@ def label_classes(learner: Learner, rows: Rows, least: int = 2) -> np.ndarray:
     return classes
 
 
-def _entry_sums(block: Any) -> tuple[float, float, float]:
+def _entry_sums(block: Block) -> tuple[float, float, float]:
     """Return sums that are finite only if every entry is, and no weight is negative."""
     with np.errstate(invalid="ignore", over="ignore"):
         y = float(block.y.sum()) if block.y is not None and block.y.dtype.kind == "f" else 0.0
@@ -451,12 +463,13 @@ def _entry_sums(block: Any) -> tuple[float, float, float]:
         return float(block.X.sum()), y, weight
 
 
-def _beyond_doubles(values: Any) -> bool:
+def _beyond_doubles(values: object) -> bool:
     """Tell whether an array, or a list of numbers, has integers that doubles do not hold."""
     if isinstance(values, (list, tuple)):
         values = np.asarray(values)
-    whole = isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size
-    return bool(whole) and max(int(values.max()), -int(values.min())) > _EXACT_INTEGERS
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or not values.size:
+        return False
+    return max(int(values.max()), -int(values.min())) > _EXACT_INTEGERS
 
 
 def _threads(learner: Learner) -> int | None:
@@ -470,7 +483,7 @@ def _threads(learner: Learner) -> int | None:
     return None if n_jobs is None else int(n_jobs)
 
 
-def streams(X: Any, y: Any = None) -> bool:
+def streams(X: Samples, y: Targets = None) -> bool:
     """Tell whether X is rows to scan, Parquet files, an Arrow table or a Dask collection, rather than an
     array or frame."""
     if isinstance(X, (Rows, str, PathLike)) or hasattr(X, "__dask_graph__"):
@@ -485,10 +498,11 @@ def _names_a_file(text: str) -> bool:
     return text.endswith((".parquet", ".parq")) or exists(text)
 
 
-def _is_range(clip: Any) -> bool:
+def _is_range(clip: object) -> bool:
     """Tell whether `clip` is a pair of finite numbers, the first below the second."""
-    real = isinstance(clip, (tuple, list)) and len(clip) == 2 and all(isinstance(end, Real) for end in clip)
-    return real and bool(np.isfinite(clip).all()) and clip[0] < clip[1]
+    if not isinstance(clip, (tuple, list)) or len(clip) != 2 or not all(isinstance(end, Real) for end in clip):
+        return False
+    return bool(np.isfinite(clip).all() and clip[0] < clip[1])
 
 
 _PAIR = "holdout must be a pair (X, y), (X, None) without a target, or distinct integer row numbers; got {}."
@@ -499,10 +513,11 @@ def _kind_of(array: np.ndarray) -> str:
     return f"an array of shape {array.shape} and type {array.dtype}"
 
 
-def _is_pair(holdout: Any) -> bool:
+def _is_pair(holdout: Holdout) -> bool:
     """Tell whether `holdout` is (X, y), and not two row numbers."""
-    pair = isinstance(holdout, (tuple, list)) and len(holdout) == 2
-    return pair and not all(isinstance(part, Integral) for part in holdout)
+    if not isinstance(holdout, (tuple, list)) or len(holdout) != 2:
+        return False
+    return not all(isinstance(part, Integral) for part in holdout)
 
 
 def _remember_columns(learner: Learner, rows: Rows, reset: bool) -> None:

@@ -15,7 +15,6 @@ import hashlib
 import io
 import json
 import math
-import os
 import re
 import stat
 import zipfile
@@ -25,11 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay import registry
+from assay._typing import FileName, Json
 from assay.checker.family import check_width
 from assay.checker.record import Rejected
 from assay.claims.claim import Certificate
 from assay.claims.document import from_json, strict_json, to_json
-from assay.claims.model import DTYPES, StoredModel, array_of, array_record, is_text
+from assay.claims.model import DTYPES, Storable, StoredModel, array_of, array_record, is_text
 from assay.files import written_whole
 from assay.stored import unfitted
 
@@ -51,7 +51,7 @@ class Saved(NamedTuple):
     certificate: Certificate | None
 
 
-def save(model: Any, path: str | os.PathLike[str], certificate: Certificate | None = None) -> None:
+def save(model: object, path: FileName, certificate: Certificate | None = None) -> None:
     """Write a fitted model, and its certificate, to a file. An existing file is replaced in one step.
 
     What is written is the model's stored form: class, constructor parameters and the arrays of its family.
@@ -64,7 +64,7 @@ def save(model: Any, path: str | os.PathLike[str], certificate: Certificate | No
         part.write_bytes(content)
 
 
-def load(path: str | os.PathLike[str]) -> Saved:
+def load(path: FileName) -> Saved:
     """Return the model and certificate of a file; raise `ModelFileError` if the file is not sound.
 
     A sound file need not come from an honest source: what its certificate says is for `verify` to judge.
@@ -120,10 +120,10 @@ def _check_manifest(members: dict[str, bytes]) -> None:
     if "manifest.json" not in members:
         raise ModelFileError("there is no manifest.")
     manifest = strict_json(members["manifest.json"])
-    found = manifest.get("format") if isinstance(manifest, dict) else None
-    if found != FORMAT:
-        raise ModelFileError(f"its format is {str(found)[:40]!r}, and this version of Assay reads {FORMAT!r}.")
-    if manifest.get("members") != _digests(members):
+    fields = manifest if isinstance(manifest, dict) else {}
+    if (version := fields.get("format")) != FORMAT:
+        raise ModelFileError(f"its format is {str(version)[:40]!r}, and this version of Assay reads {FORMAT!r}.")
+    if fields.get("members") != _digests(members):
         raise ModelFileError("the content does not match the manifest: the file was damaged or changed.")
 
 
@@ -136,7 +136,7 @@ def _manifest(members: dict[str, bytes]) -> bytes:
     return json.dumps({"format": FORMAT, "written_with": versions, "members": _digests(members)}, indent=1).encode()
 
 
-def _digests(members: dict[str, bytes]) -> dict[str, Any]:
+def _digests(members: dict[str, bytes]) -> dict[str, dict[str, int | str]]:
     return {
         name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         for name, data in members.items()
@@ -153,9 +153,9 @@ def _zipped(members: dict[str, bytes]) -> bytes:
     return content.getvalue()
 
 
-def _model_members(model: Any) -> dict[str, bytes]:
+def _model_members(model: object) -> dict[str, bytes]:
     """Return the record of a model and its arrays, numbered in the order in which the record names them."""
-    if not hasattr(model, "stored"):
+    if not isinstance(model, Storable):
         raise ModelFileError(
             f"save: a {type(model).__name__} is not a learner of Assay. Save the learner itself; what prepares its "
             "rows can be part of the file if `assay.learn` made it."
@@ -173,9 +173,9 @@ def _model_members(model: Any) -> dict[str, bytes]:
     return members
 
 
-def _record(stored: StoredModel, members: dict[str, bytes]) -> dict[str, Any]:
+def _record(stored: StoredModel, members: dict[str, bytes]) -> dict[str, object]:
     """Return a stored model as JSON has it; its arrays of numbers go to `members`."""
-    arrays: dict[str, Any] = {}
+    arrays: dict[str, object] = {}
     for name, array in stored.arrays.items():
         if is_text(array):
             arrays[name] = array_record(array)
@@ -193,7 +193,7 @@ def _record(stored: StoredModel, members: dict[str, bytes]) -> dict[str, Any]:
     }
 
 
-def _model(members: dict[str, bytes]) -> Any:
+def _model(members: dict[str, bytes]) -> Storable:
     """Build the model of a file: every learner through `restore`."""
     if "model.json" not in members:
         raise ModelFileError("there is no model in it.")
@@ -204,15 +204,19 @@ def _model(members: dict[str, bytes]) -> Any:
     return built(stored)
 
 
-def _stored(record: Any, members: dict[str, bytes], unused: set[str]) -> StoredModel:
+def _stored(record: Json, members: dict[str, bytes], unused: set[str]) -> StoredModel:
     """Return the stored model of a record, each array used exactly once."""
-    kinds = {"learner": str, "family": str, "parameters": dict, "arrays": dict, "members": list}
-    if not isinstance(record, dict) or record.keys() != kinds.keys():
+    if not isinstance(record, dict) or record.keys() != {"learner", "family", "parameters", "arrays", "members"}:
         raise ModelFileError("the record of a model has other fields than it must have.")
-    if not all(type(record[name]) is kind for name, kind in kinds.items()):
+    learner, family, parameters = record["learner"], record["family"], record["parameters"]
+    places, inner = record["arrays"], record["members"]
+    if not (
+        isinstance(learner, str) and isinstance(family, str) and isinstance(parameters, dict)
+        and isinstance(places, dict) and isinstance(inner, list)
+    ):  # fmt: skip
         raise ModelFileError("a field of the record of a model has another type than it must have.")
     arrays = {}
-    for name, place in record["arrays"].items():
+    for name, place in places.items():
         if type(place) is not int:
             arrays[name] = array_of(place)
             continue
@@ -221,20 +225,22 @@ def _stored(record: Any, members: dict[str, bytes], unused: set[str]) -> StoredM
             raise ModelFileError(f"the array {name[:40]} is not there, or used twice.")
         unused.remove(file)
         arrays[name] = _array(file, members[file])
-    inner = tuple(_stored(member, members, unused) for member in record["members"])
-    return StoredModel(record["learner"], record["family"], record["parameters"], arrays, inner)
+    return StoredModel(learner, family, parameters, arrays, tuple(_stored(member, members, unused) for member in inner))
 
 
-def built(stored: StoredModel) -> Any:
+def built(stored: StoredModel) -> Storable:
     """Return the fitted learner that a stored model describes."""
     members = [built(member) for member in stored.members]
-    return registry.find(stored.learner).restore(stored, members, _object)
+    model: Storable = registry.find(stored.learner).restore(stored, members, _object)
+    return model
 
 
-def _object(plain: Any) -> Any:
+def _object(plain: Json) -> object:
     """Return the parameter that a plain value describes: a learner that is not fitted, or a kernel."""
-    if isinstance(plain, dict) and plain.keys() == {"learner", "parameters"} and isinstance(plain["parameters"], dict):
-        return unfitted(registry.find(plain["learner"]), plain["parameters"], _object)
+    if isinstance(plain, dict) and plain.keys() == {"learner", "parameters"}:
+        learner, parameters = plain["learner"], plain["parameters"]
+        if isinstance(learner, str) and isinstance(parameters, dict):
+            return unfitted(registry.find(learner), parameters, _object)
     from assay.kernels import from_plain
 
     return from_plain(plain)

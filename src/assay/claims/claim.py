@@ -142,7 +142,7 @@ class Certificate:
     )
     # out; derived, as is a split whose `seed` drew the rows
 
-    def find(self, name: str, **params: Any) -> Claim:
+    def find(self, name: str, **params: object) -> Claim:
         """Return the first claim of that name or code (with or without its version) whose params match."""
         for claim in self.claims:
             found = definition(claim.template)

@@ -8,7 +8,6 @@ that a new family edits nothing here. SPEC.md and the families' docstrings give 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from assay.claims.sentences import Sentence
 
@@ -61,7 +60,7 @@ class Definition:
         """Return one of the assumptions in words."""
         return self.own_assumptions.get(code) or ASSUMPTIONS.get(code, "unknown assumption")
 
-    def called(self, params: Any) -> str:
+    def called(self, params: object) -> str:
         """Return the name of a claim with these parameters, of which any may be malformed.
 
         >>> from assay.claims.directory import definition

@@ -11,9 +11,11 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+
+from assay._typing import Json
 
 DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 """Types of arrays of numbers; text is an array of kind U or of Python strings."""
@@ -60,9 +62,16 @@ class StoredModel:
         return digest.hexdigest()
 
 
+@runtime_checkable
+class Storable(Protocol):
+    """A fitted model that has a stored form."""
+
+    def stored(self) -> StoredModel: ...
+
+
 def is_text(array: np.ndarray) -> bool:
     """Tell whether an array holds text and nothing else."""
-    return array.dtype.kind == "U" or (array.dtype == object and all(isinstance(one, str) for one in array.ravel()))
+    return array.dtype.kind == "U" or (array.dtype == object and all(isinstance(item, str) for item in array.ravel()))
 
 
 def _kind(array: np.ndarray) -> str:
@@ -84,7 +93,14 @@ def _bytes(array: np.ndarray) -> bytes:
 # Constructor parameters --------------------------------------------------------------------------------------
 
 
-def to_plain(value: Any, name: str) -> Any:
+@runtime_checkable
+class HasPlainForm(Protocol):
+    """An object that a parameter may be: it gives a plain form of itself."""
+
+    def plain(self) -> Json: ...
+
+
+def to_plain(value: object, name: str) -> Json:
     """Return a constructor parameter as JSON has it; refuse what cannot be written without running code to read it.
 
     Tuples, mappings, arrays, numbers that JSON lacks and objects with a `plain()` of their own are tagged:
@@ -105,12 +121,12 @@ def to_plain(value: Any, name: str) -> Any:
         return {"mapping": [[to_plain(key, name), to_plain(item, name)] for key, item in value.items()]}
     if isinstance(value, np.ndarray) and (is_text(value) or value.dtype.kind in "fiub"):
         return {"array": array_record(value)}
-    if hasattr(value, "plain"):
+    if isinstance(value, HasPlainForm):
         return {"object": value.plain()}
     raise ValueError(f"the parameter {name}={str(value)[:60]} is a {type(value).__name__}, which cannot be saved.")
 
 
-def from_plain(value: Any, build: Callable[[Any], Any]) -> Any:
+def from_plain(value: Json, build: Callable[[Json], object]) -> object:
     """Return the parameter of a plain value; `build` makes what stands under "object"."""
     if isinstance(value, list):
         return [from_plain(item, build) for item in value]
@@ -123,8 +139,10 @@ def from_plain(value: Any, build: Callable[[Any], Any]) -> Any:
         return float(held)
     if tag == "tuple" and isinstance(held, list):
         return tuple(from_plain(item, build) for item in held)
-    if tag == "mapping" and isinstance(held, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in held):
-        return {from_plain(key, build): from_plain(item, build) for key, item in held}
+    if tag == "mapping" and isinstance(held, list):
+        pairs = [pair for pair in held if isinstance(pair, list) and len(pair) == 2]
+        if len(pairs) == len(held):
+            return {from_plain(key, build): from_plain(item, build) for key, item in pairs}
     if tag == "array":
         return array_of(held)
     if tag == "object":
@@ -132,7 +150,7 @@ def from_plain(value: Any, build: Callable[[Any], Any]) -> Any:
     raise ValueError(f"unknown kind of parameter {str(tag)[:40]!r}.")
 
 
-def array_record(array: np.ndarray) -> dict[str, Any]:
+def array_record(array: np.ndarray) -> dict[str, Json]:
     """Return an array as JSON has it."""
     kind = _kind(array)
     if kind == "text":
@@ -141,28 +159,34 @@ def array_record(array: np.ndarray) -> dict[str, Any]:
     return {"dtype": kind, "shape": list(array.shape), "base64": base64.b64encode(_bytes(array)).decode()}
 
 
-def array_of(record: Any) -> np.ndarray:
+def array_of(record: Json) -> np.ndarray:
     """Return the array of a record, checked field by field; raise ValueError if it is not one."""
-    if not isinstance(record, dict) or not isinstance(shape := record.get("shape"), list):
+    if not isinstance(record, dict) or not isinstance(sizes := record.get("shape"), list):
         raise ValueError("an array is a record with a shape.")
-    if len(shape) > 4 or not all(type(size) is int and 0 <= size < 2**40 for size in shape):
-        raise ValueError(f"the shape {str(shape)[:60]} of an array is not one.")
+    shape = [size for size in sizes if type(size) is int and 0 <= size < 2**40]
+    if len(sizes) > 4 or len(shape) != len(sizes):
+        raise ValueError(f"the shape {str(sizes)[:60]} of an array is not one.")
     if record.keys() == {"text", "shape", "values"}:
-        values = record["values"]
-        sound = isinstance(values, list) and all(isinstance(one, str) for one in values)
-        if not sound or record["text"] not in ("object", "str") or len(values) != math.prod(shape):
-            raise ValueError("an array of text is not what its record says.")
-        if record["text"] == "str":
-            if any(one.endswith("\0") for one in values):
-                raise ValueError("a text ends in a NUL character, which such arrays drop.")
-            return np.array(values, dtype=str).reshape(shape)
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        return array.reshape(shape)
+        return _array_of_text(record["values"], record["text"], shape)
     if record.keys() != {"dtype", "shape", "base64"} or record["dtype"] not in DTYPES:
         raise ValueError("an array has a dtype that the format knows, a shape and its bytes.")
+    if not isinstance(record["base64"], str):
+        raise ValueError("the bytes of an array are a text in base64.")
     data = base64.b64decode(record["base64"], validate=True)
-    dtype = np.dtype(record["dtype"])
+    dtype = np.dtype(str(record["dtype"]))
     if math.prod(shape) * dtype.itemsize != len(data):
         raise ValueError(f"the shape {shape} of {dtype} does not match {len(data)} bytes.")
     return np.frombuffer(data, dtype).reshape(shape).copy()
+
+
+def _array_of_text(values: Json, held: Json, shape: list[int]) -> np.ndarray:
+    texts = [text for text in values if isinstance(text, str)] if isinstance(values, list) else []
+    if values != texts or held not in ("object", "str") or len(texts) != math.prod(shape):
+        raise ValueError("an array of text is not what its record says.")
+    if held == "str":
+        if any(text.endswith("\0") for text in texts):
+            raise ValueError("a text ends in a NUL character, which such arrays drop.")
+        return np.array(texts, dtype=str).reshape(shape)
+    array: np.ndarray = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array.reshape(shape)

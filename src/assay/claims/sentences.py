@@ -109,7 +109,8 @@ class _Filled(Formatter):
         kind = format_spec.rstrip("0123456789")
         if kind in direction:
             return outward(value, direction[kind], int(format_spec[len(kind) :] or 3))
-        return super().format_field(value, format_spec)
+        text: str = super().format_field(value, format_spec)
+        return text
 
 
 def outward(value: float, direction: str, digits: int = 3) -> str:

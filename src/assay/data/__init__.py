@@ -5,7 +5,7 @@ and Arrow is there only for who reads.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from assay.data.columns import Column as Column
@@ -37,7 +37,7 @@ _HOMES = {
 __all__ = list(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'assay.data' has no attribute {name!r}")
     return getattr(import_module(f"assay.data.{_HOMES[name]}"), name)

@@ -5,10 +5,15 @@ makes every sum over blocks the same to the last bit wherever it is computed.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array, csr_matrix
+
+Matrix: TypeAlias = "np.ndarray | csr_array | csr_matrix"
+"""Rows in memory; a sparse row has what is not zero."""
 BLOCK_BYTES = 2**20
 """Aim of `rows_per_block`: a block of doubles that stays in a core's cache."""
 
@@ -36,7 +41,7 @@ def rows_per_block(n_features: int) -> int:
     return min(max(1 << (wanted.bit_length() - 1 if wanted else 0), 256), 65_536)
 
 
-def block(X: Any, y: Any, weight: Any, start: int, stop: int) -> Block:
+def block(X: Matrix, y: np.ndarray | None, weight: np.ndarray | None, start: int, stop: int) -> Block:
     """Return the rows from start to stop as a block; copy only what is not tidy."""
     return Block(
         _tidy(_dense(X[start:stop]), np.float64),
@@ -46,9 +51,9 @@ def block(X: Any, y: Any, weight: Any, start: int, stop: int) -> Block:
     )
 
 
-def _dense(part: Any) -> Any:
+def _dense(part: Matrix) -> np.ndarray:
     """Return sparse rows as an array; a block is small, so the whole table is never dense."""
-    return part.toarray() if hasattr(part, "toarray") else part
+    return part if isinstance(part, np.ndarray) else part.toarray()
 
 
 def _tidy(values: np.ndarray, dtype: type | None = None) -> np.ndarray:
@@ -57,7 +62,7 @@ def _tidy(values: np.ndarray, dtype: type | None = None) -> np.ndarray:
     return values if values.flags.aligned else values.copy()
 
 
-def blocks(X: Any, y: Any = None, weight: Any = None) -> Iterator[Block]:
+def blocks(X: Matrix, y: np.ndarray | None = None, weight: np.ndarray | None = None) -> Iterator[Block]:
     """Yield the blocks of two-dimensional X, and of y and weight beside it, in order.
 
     >>> [b.X.shape for b in blocks(np.zeros((10_000, 28)))]

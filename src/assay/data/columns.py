@@ -54,7 +54,8 @@ class Column:
     @property
     def missing(self) -> np.ndarray:
         """(rows,) bool."""
-        return np.isnan(self.data)
+        missing: np.ndarray = np.isnan(self.data)
+        return missing
 
     @property
     def has_unread_cells(self) -> bool:

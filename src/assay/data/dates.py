@@ -59,7 +59,7 @@ def _of_form(text: pa.Array, form: str) -> np.ndarray:
         if name == "b":
             short = pc.utf8_slice_codeunits(words, 0, 3)
             words = pc.add(pc.index_in(short, value_set=pa.array([one[:3] for one in _MONTHS])), 1)
-        return pc.cast(words, pa.int64()).fill_null(otherwise).to_numpy(zero_copy_only=False)
+        return np.asarray(pc.cast(words, pa.int64()).fill_null(otherwise).to_numpy(zero_copy_only=False))
 
     year, month, day = field("Y", 1970), field("b" if "b" in names else "m", 1), field("d", 1)
     hour, minute, second = field("H", 0), field("M", 0), field("S", 0)
@@ -142,15 +142,15 @@ def part(moments: np.ndarray, name: str) -> np.ndarray:
         return np.where(missing, np.nan, at / _DAY)
     days = np.floor(at / _DAY).astype(np.int64)
     if name == "weekday":
-        found = (days + 3) % 7
+        values = (days + 3) % 7
     elif name == "hour":
-        found = np.floor((at - days * _DAY) / 3600.0).astype(np.int64)
+        values = np.floor((at - days * _DAY) / 3600.0).astype(np.int64)
     else:
         date = days.astype("datetime64[D]")
         month = date.astype("datetime64[M]")
-        found = {
-            "year": lambda: date.astype("datetime64[Y]").astype(np.int64) + 1970,
-            "month": lambda: month.astype(np.int64) % 12 + 1,
-            "day": lambda: (date - month).astype(np.int64) + 1,
-        }[name]()
-    return np.where(missing, np.nan, found.astype(np.float64))
+        values = {
+            "year": date.astype("datetime64[Y]").astype(np.int64) + 1970,
+            "month": month.astype(np.int64) % 12 + 1,
+            "day": (date - month).astype(np.int64) + 1,
+        }[name]
+    return np.where(missing, np.nan, values.astype(np.float64))

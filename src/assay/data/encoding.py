@@ -24,10 +24,11 @@ quotient. So any cut into blocks gives the same bits. Three things have one mean
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from assay._typing import Json
 from assay.data.blocks import rows_per_block
 from assay.data.columns import LARGEST, Column, ColumnType, Schema
 from assay.data.table import Table
@@ -145,12 +146,12 @@ def encode_block(raw: np.ndarray, a: Arrays) -> np.ndarray:
 
 
 def _scaled(numbers: np.ndarray, a: Arrays) -> np.ndarray:
-    found = (numbers - a.mean) / a.scale
-    size = np.abs(found)
+    scaled: np.ndarray = (numbers - a.mean) / a.scale
+    size = np.abs(scaled)
     if size.max(initial=0.0) > LARGEST:
-        found = np.where(size > LARGEST, (a.fill - a.mean) / a.scale, found)
-    found[size < 1 / LARGEST] = 0.0
-    return found
+        scaled = np.where(size > LARGEST, (a.fill - a.mean) / a.scale, scaled)
+    scaled[size < 1 / LARGEST] = 0.0
+    return scaled
 
 
 class Encoding:
@@ -243,7 +244,7 @@ class Encoding:
     def _starts(self) -> list[int]:
         """Return where each part's raw columns begin; at the end, their number."""
         widths = [len(part.words) if isinstance(part, Words) else 1 for part in self.parts]
-        return np.cumsum([0, *widths], dtype=np.int64).tolist()
+        return [int(start) for start in np.cumsum([0, *widths], dtype=np.int64)]
 
     def spans(self) -> list[slice]:
         """Return where the raw columns of each part stand."""
@@ -329,23 +330,23 @@ class Encoding:
             np.array(words, dtype=np.int64),
         )
 
-    def plain(self) -> list[dict[str, Any]]:
+    def plain(self) -> list[Json]:
         """Return the encoding as lists, dicts, text, numbers and booleans, for a file."""
         from assay.data.plain import plain_part
 
         return [plain_part(part) for part in self.parts]
 
     @classmethod
-    def from_plain(cls, plain: Any) -> "Encoding":
+    def from_plain(cls, plain: Json) -> "Encoding":
         """Return the encoding that `plain` describes; refuse whatever `fit` could not have made."""
         from assay.data.plain import parts_from_plain
 
         return cls(parts_from_plain(plain))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, Json]:
         return {"plain": self.plain()}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, Json]) -> None:
         self.parts = Encoding.from_plain(state["plain"]).parts
 
 
@@ -354,7 +355,7 @@ def _pieces(part: Part) -> list[Part]:
     return [one for _, one in part.parts] if isinstance(part, Dates) else [part]
 
 
-def _positions(parts: Sequence[tuple[int, Any]]) -> np.ndarray:
+def _positions(parts: Sequence[tuple[int, object]]) -> np.ndarray:
     return np.array([i for i, _ in parts], dtype=np.int64)
 
 
@@ -413,7 +414,7 @@ def _scaling(values: np.ndarray) -> list[list[float]]:
     rounding = n * np.finfo(np.float64).eps
     constant = variance <= rounding * variance + (rounding * mean) ** 2
     scale = np.sqrt(np.where(constant, 1.0, variance))
-    return np.stack([mean, scale], axis=1).tolist()
+    return [[float(m), float(s)] for m, s in zip(mean, scale, strict=True)]
 
 
 def _level_part(column: Column) -> Levels:

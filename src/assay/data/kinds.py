@@ -183,7 +183,7 @@ def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def is_number(kind: pa.DataType) -> bool:
     """Tell whether an Arrow type holds numbers."""
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def as_doubles(values: pa.ChunkedArray) -> np.ndarray:
@@ -194,7 +194,7 @@ def as_doubles(values: pa.ChunkedArray) -> np.ndarray:
     """
     if types.is_decimal(values.type):
         values = values.cast(pa.string())  # Arrow divides the digits by a power of ten, which rounds twice
-    return values.cast(pa.float64(), safe=False).to_numpy()
+    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
 
 
 def _beyond_doubles(values: pa.ChunkedArray) -> bool:
@@ -239,7 +239,8 @@ def _from_text(name: str, values: pa.ChunkedArray, knows_numbers: bool) -> Colum
 
 def _spread(found: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return for each row what was found for its text; NaN for a row without one."""
-    return np.append(found, np.nan)[codes]
+    values: np.ndarray = np.append(found, np.nan)[codes]
+    return values
 
 
 def _moments(name: str, values: pa.ChunkedArray, form: tuple[str, ...] | None = None) -> Column:

@@ -11,7 +11,7 @@ different ones would become equal.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -122,10 +122,10 @@ def plain_numbers(values: pa.ChunkedArray) -> np.ndarray | None:
     if len(others) and not pc.all(pc.is_in(_tidy(others), value_set=pa.array(GAPS))).as_py():
         return None
     body = values if not len(others) else pc.if_else(fits, values, pa.scalar(None, pa.string()))
-    found = pc.cast(body, pa.float64()).to_numpy().astype(np.float64)
-    if np.isnan(found).all() or np.isinf(found).any() or _any(body, _PADDED) or _too_long(body, found):
+    numbers: np.ndarray = pc.cast(body, pa.float64()).to_numpy().astype(np.float64)
+    if np.isnan(numbers).all() or np.isinf(numbers).any() or _any(body, _PADDED) or _too_long(body, numbers):
         return None
-    return found
+    return numbers
 
 
 def _few_plain_numbers(cells: Sequence[str | None]) -> np.ndarray | None:
@@ -162,15 +162,15 @@ def spelled_gaps(texts: Sequence[str | None]) -> np.ndarray:
     return np.array([text is None or text.strip().lower() in GAPS for text in texts], dtype=bool)
 
 
-def _tidy(texts: Any) -> Any:
+def _tidy(texts: pa.Array) -> pa.Array:
     return pc.utf8_lower(pc.utf8_trim_whitespace(texts))
 
 
-def _any(texts: Any, pattern: str) -> bool:
+def _any(texts: pa.ChunkedArray, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
 
 
-def _too_long(texts: Any, numbers: np.ndarray) -> bool:
+def _too_long(texts: pa.ChunkedArray, numbers: np.ndarray) -> bool:
     """Tell whether a whole number is beyond 2^53."""
     return bool(np.nanmax(np.abs(numbers), initial=0.0) > 2**53) and _any(texts, _WHOLE)
 

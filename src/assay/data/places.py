@@ -9,10 +9,11 @@ import zipfile
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, TypeAlias, TypeGuard
 
 import pyarrow as pa
 
+from assay._typing import FileName
 from assay.messages import Message
 
 STDIN = "-"
@@ -60,14 +61,15 @@ class Stdin:
 
 
 Place = Path | Stdin | Content
+ByteStream: TypeAlias = BinaryIO | io.RawIOBase | pa.NativeFile
 
 
-def is_file(source: Any) -> bool:
+def is_file(source: object) -> TypeGuard[FileName | Content]:
     """Tell whether a source is bytes that must be read, and no table in memory."""
     return isinstance(source, (str, PathLike, Content))
 
 
-def form_of(source: Any) -> str:
+def form_of(source: FileName | Content) -> str:
     """Return how a file holds its table, by its name: "parquet", "excel", "json lines", "json", and else "csv".
 
     >>> form_of("rows.CSV.gz"), form_of("rows.jsonl.gz"), form_of("rows.xlsx")
@@ -81,7 +83,7 @@ def form_of(source: Any) -> str:
     return _FORMATS.get(path.suffix.lower(), "csv")
 
 
-def place_of(source: str | PathLike | Content) -> Place:
+def place_of(source: FileName | Content) -> Place:
     """Return where a source is, if it is there."""
     if isinstance(source, Content):
         return source
@@ -95,7 +97,7 @@ def place_of(source: str | PathLike | Content) -> Place:
     return path
 
 
-def opened(place: Place) -> Any:
+def opened(place: Place) -> ByteStream:
     """Return the unpacked bytes of a file."""
     if not isinstance(place, Path):
         return place.opened()
@@ -104,7 +106,7 @@ def opened(place: Place) -> Any:
     return pa.input_stream(place)  # which unpacks gzip
 
 
-def opened_text(place: Place) -> Any:
+def opened_text(place: Place) -> ByteStream:
     """Return the unpacked bytes of a text file, as UTF-8 whatever its encoding is."""
     encoding = encoding_of(place)
     return opened(place) if encoding == UTF8 else _Transcoded(opened(place), encoding)
@@ -154,7 +156,7 @@ def _decodes(start: bytes, encoding: str) -> bool:
 class _Transcoded(io.RawIOBase):
     """Text of another encoding as UTF-8."""
 
-    def __init__(self, stream: Any, encoding: str) -> None:
+    def __init__(self, stream: ByteStream, encoding: str) -> None:
         self._stream, self._decoder = stream, codecs.getincrementaldecoder(encoding)()
         self._left = b""
 
@@ -171,8 +173,8 @@ class _Transcoded(io.RawIOBase):
             if not more:
                 break
         end = len(self._left) if size < 0 else size
-        found, self._left = self._left[:end], self._left[end:]
-        return found
+        block, self._left = self._left[:end], self._left[end:]
+        return block
 
     def close(self) -> None:
         self._stream.close()
@@ -185,7 +187,7 @@ def _member(path: Path) -> BinaryIO:
         archive = zipfile.ZipFile(path)
     except zipfile.BadZipFile as error:
         raise ValueError(Message("file.zip", file=str(path), why=str(error))) from None
-    inside = [one for one in archive.namelist() if not one.endswith("/") and not one.startswith("__MACOSX/")]
+    inside = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
     if len(inside) != 1:
         raise ValueError(Message("file.zip-many", file=str(path), count=len(inside)))
     try:

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeGuard
 
+from assay._typing import Json
 from assay.data.columns import KINDS, MORE_KINDS, ColumnType
 from assay.data.encoding import DATE_PARTS, MOST_LEVELS, Dates, Kept, Levels, Numbers, Part, Scaling, Words
 from assay.data.words import MOST_WORDS, words_of
@@ -12,19 +13,19 @@ MOST_COLUMNS = 1_000_000
 """Columns that an encoding may read."""
 
 
-def column_record(column: ColumnType) -> dict[str, Any]:
+def column_record(column: ColumnType) -> dict[str, Json]:
     """Return name, kind, levels and form of a column as a dict; what it has not is not there."""
-    record: dict[str, Any] = {"name": column.name, "kind": column.kind}
+    record: dict[str, Json] = {"name": column.name, "kind": column.kind}
     if column.kind in ("nominal", "ordered"):
         record["levels"] = list(column.levels)
     return record | ({"written": list(column.written)} if column.written else {})
 
 
-def plain_part(part: Part) -> dict[str, Any]:
+def plain_part(part: Part) -> dict[str, Json]:
     """Return a part of an encoding as a dict."""
     record = column_record(part.type)
     if isinstance(part, Dates):
-        return record | {"parts": [{"part": name, **_numbers(one)} for name, one in part.parts]}
+        return record | {"parts": [{"part": name, **_numbers(numbers)} for name, numbers in part.parts]}
     if isinstance(part, Words):
         return record | {"words": list(part.words)}
     if isinstance(part, Levels):
@@ -32,13 +33,13 @@ def plain_part(part: Part) -> dict[str, Any]:
     return record | _numbers(part)
 
 
-def _numbers(part: Kept | Numbers) -> dict[str, Any]:
+def _numbers(part: Kept | Numbers) -> dict[str, Json]:
     if isinstance(part, Kept):
         return {"kept": True}
     return {"fill": part.fill, "scaling": list(part.scaling), "gap": None if part.gap is None else list(part.gap)}
 
 
-def parts_from_plain(plain: Any) -> list[Part]:
+def parts_from_plain(plain: Json) -> list[Part]:
     """Return the parts that `plain` describes; ValueError for whatever `Encoding.fit` could not have made."""
     if not isinstance(plain, list) or not 0 < len(plain) <= MOST_COLUMNS:
         raise ValueError(f"an encoding is a list of 1 to {MOST_COLUMNS} columns.")
@@ -48,7 +49,7 @@ def parts_from_plain(plain: Any) -> list[Part]:
     return parts
 
 
-def _part_from_plain(record: Any) -> Part:
+def _part_from_plain(record: Json) -> Part:
     if not isinstance(record, dict):
         raise ValueError("a column of an encoding is a dict.")
     column = column_type(record)
@@ -66,7 +67,7 @@ def _part_from_plain(record: Any) -> Part:
     raise ValueError(f"the encoding of a {column.kind} column has other fields than it may have.")
 
 
-def _number_part(column: ColumnType, fields: Mapping[str, Any]) -> Kept | Numbers | None:
+def _number_part(column: ColumnType, fields: Mapping[str, Json]) -> Kept | Numbers | None:
     if {*fields} == {"kept"} and fields["kept"] is True:
         return Kept(column)
     if column.kind != "nominal" and {*fields} == {"fill", "scaling", "gap"}:
@@ -75,15 +76,16 @@ def _number_part(column: ColumnType, fields: Mapping[str, Any]) -> Kept | Number
     return None
 
 
-def _dates(column: ColumnType, listed: Any) -> Dates:
-    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
+def _dates(column: ColumnType, listed: Json) -> Dates:
+    records = [record for record in listed if isinstance(record, dict)] if isinstance(listed, list) else []
+    if not records or records != listed:
         raise ValueError("a date of an encoding has a list of parts.")
-    names = [one.get("part") for one in listed]
-    if any(name not in DATE_PARTS for name in names) or len({*names}) != len(names):
+    names = [name for record in records if isinstance(name := record.get("part"), str)]
+    if len(names) != len(records) or not {*names} <= {*DATE_PARTS} or len({*names}) != len(names):
         raise ValueError(f"parts of a date of an encoding are some of {', '.join(DATE_PARTS)}.")
     parts = []
-    for name, one in zip(names, listed, strict=True):
-        fields = {field: value for field, value in one.items() if field != "part"}
+    for name, record in zip(names, records, strict=True):
+        fields = {field: value for field, value in record.items() if field != "part"}
         part = _number_part(ColumnType(f"{column.name} {name}", "numeric"), fields)
         if part is None:
             raise ValueError("a part of a date of the encoding has other fields than it may have.")
@@ -91,28 +93,32 @@ def _dates(column: ColumnType, listed: Any) -> Dates:
     return Dates(column, tuple(parts))
 
 
-def _words(words: Any) -> tuple[str, ...]:
-    sound = isinstance(words, list) and len(words) <= MOST_WORDS and all(isinstance(word, str) for word in words)
-    if not sound or len({*words}) != len(words) or not all(words_of(word) == [word] for word in words):
+def _words(words: Json) -> tuple[str, ...]:
+    sound = _are_texts(words) and len({*words}) == len(words) <= MOST_WORDS
+    if not _are_texts(words) or not sound or not all(words_of(word) == [word] for word in words):
         raise ValueError(f"words of an encoding are up to {MOST_WORDS} different words in small letters.")
     return tuple(words)
 
 
-def column_type(record: Mapping[str, Any]) -> ColumnType:
+def _are_texts(values: Json) -> TypeGuard[list[str]]:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
+def column_type(record: Mapping[str, Json]) -> ColumnType:
     """Return the column that a record describes; ValueError if it describes none."""
     name, kind, levels = record.get("name"), record.get("kind"), record.get("levels", [])
     if not isinstance(name, str) or not name or kind not in (*KINDS, *MORE_KINDS):
         raise ValueError("a column of an encoding needs a name and a kind.")
     if (kind in ("nominal", "ordered")) != ("levels" in record):
         raise ValueError("a column of an encoding has levels if and only if it is nominal or ordered.")
-    if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
+    if not _are_texts(levels):
         raise ValueError("levels of an encoding are a list of text.")
     if len({*levels}) != len(levels):
         raise ValueError("two levels of a column of the encoding have one name.")
     return ColumnType(name, kind, tuple(levels), _written(kind, record))
 
 
-def _written(kind: str, record: Mapping[str, Any]) -> tuple[str, ...]:
+def _written(kind: str, record: Mapping[str, Json]) -> tuple[str, ...]:
     """Return how the cells of a column are written, if it is a way in which they can be."""
     from assay.data.dates import FORMATS
     from assay.data.number_formats import CLOCK, is_style
@@ -122,7 +128,7 @@ def _written(kind: str, record: Mapping[str, Any]) -> tuple[str, ...]:
             raise ValueError("a date of an encoding has a form.")
         return ()
     form = record["written"]
-    if not isinstance(form, list) or not all(isinstance(one, str) for one in form):
+    if not _are_texts(form):
         raise ValueError("how a column of an encoding is written is a list of text.")
     if kind == "numeric" and (form == [CLOCK] or is_style(form)):
         return tuple(form)
@@ -131,11 +137,13 @@ def _written(kind: str, record: Mapping[str, Any]) -> tuple[str, ...]:
     raise ValueError("a column of an encoding is written in no way that is known.")
 
 
-def _levels(column: ColumnType, record: Mapping[str, Any]) -> Levels:
-    slots, shared = record["slots"], record["shared"]
-    if not isinstance(slots, list) or len(slots) != len(column.levels) + 2 or not isinstance(shared, bool):
+def _levels(column: ColumnType, record: Mapping[str, Json]) -> Levels:
+    shared = record["shared"]
+    listed = record["slots"] if isinstance(record["slots"], list) else []
+    slots = [slot for slot in listed if type(slot) is int and -1 <= slot < MOST_LEVELS]
+    if len(listed) != len(column.levels) + 2 or not isinstance(shared, bool):
         raise ValueError("a nominal column of an encoding has a slot for each level, a new level and missing values.")
-    if not all(type(slot) is int and -1 <= slot < MOST_LEVELS for slot in slots):
+    if len(slots) != len(listed):
         raise ValueError(f"slots of an encoding are whole numbers from -1 to {MOST_LEVELS - 1}.")
     used = [slot for slot in slots if slot >= 0]
     own = sorted(slot for slot in used if not shared or slot < max(used))
@@ -146,7 +154,7 @@ def _levels(column: ColumnType, record: Mapping[str, Any]) -> Levels:
     return Levels(column, tuple(slots), shared)
 
 
-def _finite(number: Any) -> float:
+def _finite(number: Json) -> float:
     if type(number) is int and abs(number) < 2**1023:
         number = float(number)
     if type(number) is not float or not math.isfinite(number):
@@ -154,7 +162,7 @@ def _finite(number: Any) -> float:
     return number
 
 
-def _pair(numbers: Any) -> Scaling:
+def _pair(numbers: Json) -> Scaling:
     if not isinstance(numbers, list) or len(numbers) != 2:
         raise ValueError("a scaling of an encoding is a mean and a scale.")
     mean, scale = map(_finite, numbers)

@@ -8,8 +8,8 @@ if the lines within look like rows of the table.
 import io
 import re
 from collections.abc import Sequence
-from typing import Any
 
+from assay.data.places import ByteStream
 from assay.messages import Message
 
 _SAMPLE = 200  # lines from which it is learnt what rows look like
@@ -27,7 +27,7 @@ class Checked(io.RawIOBase):
     A cell may have the `longest` bytes at most.
     """
 
-    def __init__(self, stream: Any, name: object, delimiter: str, columns: int, longest: int) -> None:
+    def __init__(self, stream: ByteStream, name: object, delimiter: str, columns: int, longest: int) -> None:
         self._stream, self._name, self._longest = stream, name, longest
         self._delimiter, self._columns = delimiter.encode(), columns
         mark = re.escape(self._delimiter)

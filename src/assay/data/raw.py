@@ -8,11 +8,11 @@ into numbers can know the row.
 import hashlib
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import ArrayLike
 from pyarrow import types
 
 from assay.data import number_formats
@@ -42,7 +42,7 @@ class RawTable:
             close = alike or get_close_matches(name, self.names, n=1)
             raise ValueError(no_column(name, self.names, close))
 
-    def take(self, rows: Any) -> "RawTable":
+    def take(self, rows: ArrayLike) -> "RawTable":
         """Return the rows that a mask or a list of row numbers selects."""
         chosen = np.asarray(rows)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
@@ -64,7 +64,7 @@ class RawTable:
     def present(self, name: str) -> np.ndarray:
         """Return (rows,) bool: which cells of a column are there; NaN is not."""
         self.require(name)
-        return pc.invert(pc.is_null(self.arrow.column(name), nan_is_null=True)).to_numpy()
+        return np.asarray(pc.invert(pc.is_null(self.arrow.column(name), nan_is_null=True)).to_numpy())
 
     def told(self, column: ColumnType) -> np.ndarray:
         """Return (rows,) bool: which cells of a column say anything, be it readable as the column's type or not."""
@@ -112,12 +112,12 @@ class RawTable:
         if kind not in ("numeric", "date"):
             return self.text(name)
         if types.is_timestamp(values.type) or types.is_date(values.type):
-            return values.cast(pa.timestamp("us"), safe=False).to_numpy()
+            return np.asarray(values.cast(pa.timestamp("us"), safe=False).to_numpy())
         if types.is_time(values.type):
             ticks = values.cast(pa.time64("us")).cast(pa.int64())
-            return ticks.fill_null(np.iinfo(np.int64).min).to_numpy().astype("timedelta64[us]")
+            return np.asarray(ticks.fill_null(np.iinfo(np.int64).min).to_numpy()).astype("timedelta64[us]")
         if types.is_duration(values.type):
-            return values.cast(pa.duration("us"), safe=False).to_numpy()
+            return np.asarray(values.cast(pa.duration("us"), safe=False).to_numpy())
         if is_number(values.type):
             return as_doubles(values)
         return self.text(name)

@@ -7,9 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypedDict, cast
 
 import narwhals as nw
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from pyarrow import types
 
+from assay._typing import FileName
 from assay.data.columns import Schema
 from assay.data.kinds import Wish, check_names
 from assay.data.number_formats import GAP_SPELLINGS
@@ -31,12 +31,14 @@ from assay.messages import Message
 
 MISSING_WORDS = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
 """What counts as a missing name in a CSV file; `number_formats.GAPS` are what counts as a missing number."""
+Source: TypeAlias = object
+"""A table as users pass it: a file, an Arrow table, a pandas or polars frame, a dict of columns, a `Table`."""
 WIDE = 2000
 """In files of more columns the rarer spellings of a gap are left to `data.number_formats`: Arrow sorts them."""
 
 
 def read(
-    source: Any,
+    source: Source,
     *,
     nominal: Iterable[str] = (),
     ordered: Mapping[str, Sequence[str]] | None = None,
@@ -70,7 +72,7 @@ def read(
 
 
 def raw_table(
-    source: Any,
+    source: Source,
     *,
     nominal: Iterable[str] = (),
     ordered: Mapping[str, Sequence[str]] | None = None,
@@ -102,29 +104,30 @@ def raw_table(
     wish = Wish(set(nominal), levels, forms, exact=exact, knows_numbers=not is_csv)
     wish = wish.about(table.column_names) if only is not None or isinstance(source, Table) else wish
     check_names(table.column_names, wish)
-    return RawTable(table, wish, said_encoding(place_of(source)) if is_csv else "")
+    note = said_encoding(place_of(source)) if is_file(source) and is_csv else ""
+    return RawTable(table, wish, note)
 
 
-def names(source: Any) -> list[str]:
+def names(source: Source) -> list[str]:
     """Return the names of a source's columns."""
     if not is_file(source):
-        return _in_memory(source).column_names
+        return list(_in_memory(source).column_names)
     place, form = place_of(source), form_of(source)
     if form == "csv":
         return _header(place).names
     if form != "parquet":
-        return _whole(place, form).column_names
+        return list(_whole(place, form).column_names)
     with _parquet(place) as file:
         return list(file.schema_arrow.names)
 
 
-def chunks(source: Any, size: int, schema: Schema) -> Iterator[Table]:
+def chunks(source: Source, size: int, schema: Schema) -> Iterator[Table]:
     """Yield the schema's columns of a source in tables of at most `size` rows; files are streamed."""
     for part in raw_chunks(source, size, [column.name for column in schema]):
         yield part.read_as(schema)
 
 
-def raw_chunks(source: Any, size: int, names: list[str]) -> Iterator[RawTable]:
+def raw_chunks(source: Source, size: int, names: list[str]) -> Iterator[RawTable]:
     """Yield the cells of columns of a source in tables of at most `size` rows; files are streamed."""
     if not is_file(source) or form_of(source) not in ("csv", "parquet"):
         table = raw_table(source, only=names)
@@ -138,7 +141,7 @@ def raw_chunks(source: Any, size: int, names: list[str]) -> Iterator[RawTable]:
 
 
 def arrow_table(
-    source: Any, as_text: Collection[str] | None, only: list[str] | None, drop: Collection[str] = ()
+    source: Source, as_text: Collection[str] | None, only: list[str] | None, drop: Collection[str] = ()
 ) -> pa.Table:
     """Return the source as an Arrow table; `as_text` columns of a CSV (None: all) keep their spelling."""
     if drop:
@@ -172,7 +175,7 @@ def _without(there: list[str], drop: Collection[str]) -> list[str]:
     return [name for name in there if name not in drop]
 
 
-def arrow_stream(source: str | PathLike | Content, only: list[str], size: int) -> Iterator[pa.Table]:
+def arrow_stream(source: FileName | Content, only: list[str], size: int) -> Iterator[pa.Table]:
     """Yield the file in Arrow tables of at most `size` rows; cells of a CSV file are text."""
     place = place_of(source)
     if form_of(source) == "parquet":
@@ -192,7 +195,7 @@ def arrow_stream(source: str | PathLike | Content, only: list[str], size: int) -
         raise ValueError(Message("file.csv", file=str(place), why=str(error))) from None
 
 
-def _in_memory(source: Any) -> pa.Table:
+def _in_memory(source: Source) -> pa.Table:
     if isinstance(source, Table):
         return source.to_arrow()
     if isinstance(source, pa.Table):
@@ -200,7 +203,7 @@ def _in_memory(source: Any) -> pa.Table:
     try:
         if isinstance(source, Mapping):
             return pa.table({str(name): pa.array(values, from_pandas=True) for name, values in source.items()})
-        frame = nw.from_native(source, eager_only=True)
+        frame: nw.DataFrame[Any] = nw.from_native(cast(Any, source), eager_only=True)
         if frame.implementation.is_pandas():
             table = pa.Table.from_pandas(frame.to_native(), preserve_index=False)
             return table.rename_columns(_named(table.column_names))
@@ -244,7 +247,15 @@ def _with_gaps(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
-def _csv_options(place: Place, as_text: Collection[str] | None, only: list[str] | None) -> dict[str, Any]:
+class CsvOptions(TypedDict):
+    """How Arrow reads a CSV file."""
+
+    read_options: pyarrow.csv.ReadOptions
+    parse_options: pyarrow.csv.ParseOptions
+    convert_options: pyarrow.csv.ConvertOptions
+
+
+def _csv_options(place: Place, as_text: Collection[str] | None, only: list[str] | None) -> CsvOptions:
     delimiter, names, size, odd, skipped = _header(place)
     _require(names, only, place)
     read = pyarrow.csv.ReadOptions(block_size=max(2**20, 8 * size), skip_rows=skipped)  # a line must fit in a block
@@ -331,13 +342,13 @@ def _first_record(place: Place) -> tuple[str, bytes]:
     return told, content
 
 
-def _checked(place: Place, options: dict[str, Any]) -> Checked:
+def _checked(place: Place, options: CsvOptions) -> Checked:
     """Return the bytes of a CSV file, looked at on their way."""
     delimiter, names, *_ = _header(place)
     return Checked(opened_text(place), place, delimiter, len(names), options["read_options"].block_size)
 
 
-def _require(names: list[str], only: list[str] | None, where: Any) -> None:
+def _require(names: list[str], only: list[str] | None, where: object) -> None:
     known = set(names)
     absent = [name for name in only or () if name not in known]
     if absent:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
-from typing import Any
 
 import pyarrow as pa
 
@@ -14,20 +13,22 @@ from assay.messages import Message
 _MISSING_PACKAGE = "reading Excel files needs openpyxl: pip install 'assay[excel]'."
 
 
-def from_records(records: Sequence[Any], where: Any) -> pa.Table:
+def from_records(records: Sequence[object], where: object) -> pa.Table:
     """Return the table of records, each a mapping of column names to cells; a column that one lacks is missing there.
 
     >>> from_records([{"a": 1, "b": "x"}, {"a": 2.5}], "here").to_pydict()
     {'a': [1.0, 2.5], 'b': ['x', None]}
     """
-    for i, one in enumerate(records):
-        if not isinstance(one, Mapping):
+    mappings: list[Mapping[str, object]] = []
+    for i, record in enumerate(records):
+        if not isinstance(record, Mapping):
             raise ValueError(Message("file.record", file=str(where), row=i))
-    names = dict.fromkeys(str(name) for one in records for name in one)
-    return _table([(name, [one.get(name) for one in records]) for name in names])
+        mappings.append(record)
+    names = dict.fromkeys(str(name) for record in mappings for name in record)
+    return _table([(name, [record.get(name) for record in mappings]) for name in names])
 
 
-def _table(columns: Sequence[tuple[str, Sequence[Any]]]) -> pa.Table:
+def _table(columns: Sequence[tuple[str, Sequence[object]]]) -> pa.Table:
     """Return the table; a column of which some cells alone are numbers says so, since all became text."""
     arrays = [cells(values, name) for name, values in columns]
     fields = [
@@ -37,16 +38,16 @@ def _table(columns: Sequence[tuple[str, Sequence[Any]]]) -> pa.Table:
     return pa.table(arrays, schema=pa.schema(fields))
 
 
-def _is_mixed(array: pa.Array, values: Sequence[Any]) -> bool:
+def _is_mixed(array: pa.Array, values: Sequence[object]) -> bool:
     return pa.types.is_string(array.type) and any(type(one) in (int, float) for one in values)
 
 
-def cells(values: Sequence[Any], name: str) -> pa.Array:
+def cells(values: Sequence[object], name: str) -> pa.Array:
     """Return the cells of a column: numbers, dates, durations or truth values where all are, else text."""
     kinds = {type(one) for one in values if one is not None}
     if kinds <= {int, float} and kinds:
         try:
-            return pa.array([None if one is None else float(one) for one in values], pa.float64())
+            return pa.array([float(cell) if isinstance(cell, (int, float)) else None for cell in values], pa.float64())
         except OverflowError:
             raise ValueError(Message("file.digits", column=name)) from None
     if len(kinds) == 1 and kinds <= {bool, datetime, date, time, timedelta}:
@@ -56,7 +57,7 @@ def cells(values: Sequence[Any], name: str) -> pa.Array:
     return pa.array([None if one is None else _spelled(one) for one in values], pa.string())
 
 
-def _spelled(value: Any) -> str:
+def _spelled(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return value.isoformat() if isinstance(value, (datetime, date, time)) else str(value)
@@ -95,7 +96,7 @@ def read_excel(place: Place) -> pa.Table:
     return _sheet(rows[0], rows[1:])
 
 
-def _sheet(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> pa.Table:
+def _sheet(header: Sequence[object], rows: Iterable[Sequence[object]]) -> pa.Table:
     """Return the columns below a header; those without a name and without cells are none."""
     columns = list(zip(*rows, strict=False)) or [()] * len(header)
     kept = [

@@ -7,12 +7,17 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from assay.data.columns import MORE_KINDS, NEW_LEVEL, Column, ColumnType, Schema
 from assay.messages import Message
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 
 class ColumnSummary(NamedTuple):
@@ -132,7 +137,7 @@ class Table:
         kept = (one for one in self.columns.values() if one.name not in reasons)
         return Table(kept, self.left_out | reasons, self.n_rows)
 
-    def take(self, rows: Any) -> "Table":
+    def take(self, rows: ArrayLike | slice) -> "Table":
         """Return the rows that a mask, a slice or a list of row numbers selects."""
         return Table((column.take(rows) for column in self.columns.values()), self.left_out, unknown=self.unknown)
 
@@ -156,11 +161,11 @@ class Table:
         unknown |= {column.name: values for column, values in found if values}
         return Table((column for column, _ in found), n_rows=self.n_rows, unknown=unknown), unknown
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> "pa.Table":
         """Return an Arrow table: doubles, and dictionaries of text for nominal and ordered columns."""
         import pyarrow as pa
 
-        def arrow(column: Column) -> Any:
+        def arrow(column: Column) -> pa.Array:
             if column.type.kind == "numeric":
                 return pa.array(column.data, from_pandas=True)
             if column.type.kind == "date":
@@ -174,7 +179,7 @@ class Table:
 
         return pa.table({column.name: arrow(column) for column in self.columns.values()})
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "pd.DataFrame | pa.Table":
         """Return a pandas data frame if pandas is installed, else an Arrow table."""
         try:
             import pandas  # noqa: F401
@@ -231,7 +236,7 @@ def _parsed(column: Column, wanted: ColumnType, lenient: bool) -> Column:
     return Column(wanted, read.numbers[codes], bad_cells_note(bad, "dates" if dated else "numbers"))
 
 
-def refuse_bad_cells(bad: np.ndarray, there: np.ndarray, wanted: ColumnType, cell: Callable[[int], Any]) -> None:
+def refuse_bad_cells(bad: np.ndarray, there: np.ndarray, wanted: ColumnType, cell: Callable[[int], object]) -> None:
     """Refuse a column of which more than one cell in twenty cannot be read as the numbers or dates it should hold."""
     from assay.data.number_formats import BAD_SHARE
 

@@ -6,7 +6,7 @@ SPEC.md says how the two models, and the rows between them, are compared; `theor
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of
 from assay.messages import Message
 from assay.scan import Rows
 from assay.theory.compression import compression_bound, log_size_weight
+
+if TYPE_CHECKING:
+    from assay.base import Learner
 
 _NEAR = 2.0**-30
 _SLACK = 1 + 1e-9
@@ -66,13 +69,13 @@ class Updates(NamedTuple):
 
 
 def perceptron_statements(
-    learner: Any, rows: Rows, updates: Updates, rounding: float
+    learner: "Learner", rows: Rows, updates: Updates, rounding: float
 ) -> Iterator[Statement | NotApplicable]:
     """Yield P16/1 for w = sum of rate y (x, 1) over updates; rounding moves no score by more than `rounding`."""
     yield partial(_perceptron, learner, rows, updates, rounding)
 
 
-def _perceptron(learner: Any, rows: Rows, updates: Updates, rounding: float, delta: str) -> Claim | NotApplicable:
+def _perceptron(learner: "Learner", rows: Rows, updates: Updates, rounding: float, delta: str) -> Claim | NotApplicable:
     n, template = rows.n_rows, "P16/1"
     if not updates.known or not any(len(one) for one in updates.sequences):
         return Vacuous(template, Message("why.no-updates-kept"), delta)

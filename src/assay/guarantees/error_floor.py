@@ -32,7 +32,8 @@ def _row_keys(block: Block, direction: np.ndarray) -> np.ndarray:
     Rows summed in another order (the last few of the data) may be missed, which makes the floor lower, not
     wrong.
     """
-    return block.X @ direction
+    keys: np.ndarray = block.X @ direction
+    return keys
 
 
 def gather(rows: Rows, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

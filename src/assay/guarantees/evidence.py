@@ -8,7 +8,7 @@ again in another order resolves every row that is resolved here.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -31,14 +31,16 @@ class Evidence:
 
 
 E = TypeVar("E", bound=Evidence)
+BlockFunction: TypeAlias = Callable[..., Any]
+"""What a kind of evidence computes of a block and parameters: an array, or values and the radius of their rounding."""
 
 
 @dataclass(frozen=True)
 class OfBlocks(Evidence):
     """Evidence that `of(block, *parameters)` gives block by block."""
 
-    of: Callable[..., Any]
-    parameters: tuple[Any, ...] = ()
+    of: BlockFunction
+    parameters: tuple[object, ...] = ()
 
 
 class Decided(OfBlocks):
@@ -58,11 +60,11 @@ class Decided(OfBlocks):
         return int(low), int(high), int(opened)
 
     @property
-    def packed(self) -> tuple[Any, ...]:
+    def packed(self) -> tuple[BlockFunction, tuple[object, ...]]:
         return self.of, self.parameters
 
     @staticmethod
-    def decide(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> np.ndarray:
+    def decide(block: Block, of: BlockFunction, parameters: tuple[object, ...]) -> np.ndarray:
         raise NotImplementedError
 
 
@@ -70,8 +72,9 @@ class Votes(Decided):
     """Decisions of a classifier whose scores say no more: `of` returns positions (rows,)."""
 
     @staticmethod
-    def decide(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> np.ndarray:
-        return of(block, *parameters)
+    def decide(block: Block, of: BlockFunction, parameters: tuple[object, ...]) -> np.ndarray:
+        positions: np.ndarray = of(block, *parameters)
+        return positions
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Scores(Decided):
     logistic: bool = False
 
     @staticmethod
-    def decide(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> np.ndarray:
+    def decide(block: Block, of: BlockFunction, parameters: tuple[object, ...]) -> np.ndarray:
         values, radius = of(block, *parameters)
         if values.shape[1] == 1:
             best, lead, slack = (values[:, 0] > 0).astype(np.int64), np.abs(values[:, 0]), radius
@@ -102,7 +105,8 @@ class Scores(Decided):
     def margins(self, rows: Rows) -> np.ndarray:
         """Return a lower bound of the margin of each row: how far the score of its class is above the others."""
         values, radius = self.values(rows)
-        return own_margins(values, labels(rows)) - (1 if values.shape[1] == 1 else 2) * radius
+        margins: np.ndarray = own_margins(values, labels(rows)) - (1 if values.shape[1] == 1 else 2) * radius
+        return margins
 
 
 class Tally(OfBlocks):
@@ -181,7 +185,8 @@ class Gathered:
     @property
     def errors(self) -> tuple[int, int]:
         """The least and the largest number of errors of a classifier on the rows that rounding leaves open."""
-        return self._counts[:2]
+        low, high, _ = self._counts
+        return low, high
 
     @property
     def too_open(self) -> str:
@@ -199,7 +204,7 @@ class Gathered:
 
     def get(self, kind: type[E]) -> E | None:
         """Return the evidence of that kind, or None."""
-        return next((one for one in self._all if isinstance(one, kind)), None)
+        return next((evidence for evidence in self._all if isinstance(evidence, kind)), None)
 
     def the(self, kind: type[E]) -> E:
         """Return the evidence of that kind, which must be there."""
@@ -216,7 +221,8 @@ def labels(rows: Rows) -> np.ndarray:
 
 def wrong_rows(positions: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Tell which rows are not certainly right; those whose label is none of the classes never are."""
-    return (positions != codes) | (codes < 0)
+    wrong: np.ndarray = (positions != codes) | (codes < 0)
+    return wrong
 
 
 def own_margins(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -236,7 +242,7 @@ class _Counts(NamedTuple):
     opened: int
 
 
-def _count_errors(block: Block, decide: Callable[..., np.ndarray], *packed: Any) -> _Counts:
+def _count_errors(block: Block, decide: Callable[..., np.ndarray], *packed: object) -> _Counts:
     positions = decide(block, *packed)
     codes = np.asarray(block.y)
     wrong = wrong_rows(positions, codes)
@@ -244,7 +250,7 @@ def _count_errors(block: Block, decide: Callable[..., np.ndarray], *packed: Any)
     return _Counts(int(np.sum(certainly)), int(np.sum(wrong)), int(np.sum(positions == OPEN)))
 
 
-def _residuals(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _residuals(block: Block, of: BlockFunction, parameters: tuple[object, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Return |y - prediction| (rows, targets), and how far it can be off."""
     values, radius = of(block, *parameters)
     values = np.asarray(values).reshape(len(block.X), -1)
@@ -254,16 +260,17 @@ def _residuals(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]
     return residual, np.broadcast_to(radius + 4 * _UNIT * residual, residual.shape)
 
 
-def _squared_errors(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> tuple[float, float, int]:
+def _squared_errors(block: Block, of: BlockFunction, parameters: tuple[object, ...]) -> tuple[float, float, int]:
     residual, slack = _residuals(block, of, parameters)
     low, high = np.maximum(residual - slack, 0.0), residual + slack
     return float((low * low).sum()), float((high * high).sum()), residual.size
 
 
-def _clipped_errors(block: Block, clip: float, of: Callable[..., Any], parameters: tuple[Any, ...]) -> np.ndarray:
+def _clipped_errors(block: Block, clip: float, of: BlockFunction, parameters: tuple[object, ...]) -> np.ndarray:
     residual, slack = _residuals(block, of, parameters)
-    return np.minimum(residual + slack, clip).mean(axis=1)
+    errors: np.ndarray = np.minimum(residual + slack, clip).mean(axis=1)
+    return errors
 
 
-def _largest_radius(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> float:
+def _largest_radius(block: Block, of: BlockFunction, parameters: tuple[object, ...]) -> float:
     return float(np.max(of(block, *parameters)[1]))

@@ -3,11 +3,11 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
 from assay.claims.claim import DataReference, ModelReference
+from assay.claims.model import Storable
 from assay.data.blocks import Block
 from assay.scan import Rows, rows_per_block
 
@@ -34,7 +34,7 @@ def data_reference(rows: Rows, classes: np.ndarray | None, has_target: bool = Tr
     return DataReference(digest.hexdigest(), rows.n_rows, rows.n_features, labels)
 
 
-def model_reference(model: Any) -> ModelReference:
+def model_reference(model: Storable) -> ModelReference:
     """Return the fingerprint of class, parameters and arrays of a fitted model."""
     stored = model.stored()
     return ModelReference(stored.learner, stored.family, stored.digest())
@@ -57,7 +57,7 @@ def _hash_block(block: Block, target: str) -> tuple[int, list[bytes]]:
     ]
 
 
-def _hash_chunk(X: np.ndarray, y: Any, weight: np.ndarray | None, target: str) -> bytes:
+def _hash_chunk(X: np.ndarray, y: np.ndarray | None, weight: np.ndarray | None, target: str) -> bytes:
     """Return the digest of rows; `target` is the type that y is hashed in, "" leaves it out."""
     digest = hashlib.sha256(canonical(X).data)
     if target:
@@ -127,12 +127,13 @@ def _near_keys(block: Block) -> np.ndarray:
     entries = entries * np.uint64(0x9E3779B97F4A7C15)
     entries ^= entries >> np.uint64(29)
     weights = np.random.default_rng(1).integers(2**63, size=entries.shape[1], dtype=np.uint64)
-    return entries @ (2 * weights + np.uint64(1))
+    keys: np.ndarray = entries @ (2 * weights + np.uint64(1))
+    return keys
 
 
 def canonical(X: np.ndarray) -> np.ndarray:
     """Return doubles in C order with one zero and one NaN."""
-    values = np.add(X, 0.0, dtype="<f8", order="C")  # adding 0.0 turns -0.0 into 0.0
+    values: np.ndarray = np.add(X, 0.0, dtype="<f8", order="C")  # adding 0.0 turns -0.0 into 0.0
     gaps = np.isnan(values)
     if gaps.any():
         values[gaps] = np.nan

@@ -1,11 +1,12 @@
 """Statements about new groups (P66): hold-out groups are the draws."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Decided, Gathered, Predictions, labels, wrong_rows
@@ -18,7 +19,7 @@ from assay.theory.concentration import betting_upper
 
 def of_groups(
     found: Gathered, train: Rows, holdout: Rows, asked: CertifyOptions, delta: Decimal, order: BetOrder
-) -> list[Any]:
+) -> list[Claim | NotApplicable]:
     """Return a bound of the mean over groups of the mean loss within a group and, if a baseline is asked for, at a
     tenth of delta, how that differs from the baseline's on the same rows."""
     losses, clip, more = _losses(found, holdout, asked)
@@ -29,13 +30,15 @@ def of_groups(
     group = np.unique(np.array(names, dtype=object), return_inverse=True)[1]
     more = {**more, "group": asked.group_name, "fingerprint": digest_of(names)}
     tenth = DOWN.multiply(delta, Decimal("0.1")) if asked.baseline else Decimal(0)
-    stated: list[Any] = [_mean(losses, clip, group, more, order, str(delta - tenth))]
+    stated: list[Claim | NotApplicable] = [_mean(losses, clip, group, more, order, str(delta - tenth))]
     if asked.baseline:
         stated.append(_against(losses, clip, group, more, order, _constant(found, train), holdout, str(tenth)))
     return stated
 
 
-def _losses(found: Gathered, holdout: Rows, asked: CertifyOptions) -> tuple[np.ndarray | None, float, dict[str, Any]]:
+def _losses(
+    found: Gathered, holdout: Rows, asked: CertifyOptions
+) -> tuple[np.ndarray | None, float, dict[str, object]]:
     """Return the loss of each row, its largest value, and what a claim says of it; None if there is no such loss."""
     if decided := found.get(Decided):
         return wrong_rows(decided.positions(holdout), labels(holdout)).astype(np.float64), 1.0, {}
@@ -48,7 +51,7 @@ def _losses(found: Gathered, holdout: Rows, asked: CertifyOptions) -> tuple[np.n
 
 
 def _mean(
-    losses: np.ndarray, clip: float, group: np.ndarray, more: dict[str, Any], order: BetOrder, delta: str
+    losses: np.ndarray, clip: float, group: np.ndarray, more: Mapping[str, object], order: BetOrder, delta: str
 ) -> Claim | NotApplicable:
     count = int(group.max()) + 1
     if count < 2:
@@ -66,9 +69,9 @@ def _against(
     losses: np.ndarray,
     clip: float,
     group: np.ndarray,
-    more: dict[str, Any],
+    more: Mapping[str, object],
     order: BetOrder,
-    constant: Any,
+    constant: float,
     holdout: Rows,
     delta: str,
 ) -> Claim | NotApplicable:
@@ -94,7 +97,7 @@ def _bounded(means: np.ndarray, group: np.ndarray, order: BetOrder, delta: str) 
     return betting_upper(means[order.of_groups(group)], float(delta))
 
 
-def _constant(found: Gathered, train: Rows) -> Any:
+def _constant(found: Gathered, train: Rows) -> float:
     """Return the position of the commonest class of the training rows, or the lower median of their targets."""
     if found.get(Decided):
         return int(np.bincount(labels(train)).argmax())
@@ -102,15 +105,15 @@ def _constant(found: Gathered, train: Rows) -> Any:
     return float(np.sort(targets)[(len(targets) - 1) // 2])
 
 
-def texts(values: Any) -> list[str]:
+def texts(values: ArrayLike | None) -> list[str]:
     """Return the values of a column as text: whole numbers without a point, others as Python writes them; a missing
     one is empty, so that rows without a value are one group.
 
     >>> texts([1.0, 2.5, "a", 3, None])
     ['1', '2.5', 'a', '3', '']
     """
-    listed = ["" if one is None or one != one else one for one in np.asarray(values, dtype=object).tolist()]
-    return [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in listed]
+    listed = ["" if value is None or value != value else value for value in np.asarray(values, dtype=object).tolist()]
+    return [str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in listed]
 
 
 def digest_of(names: list[str]) -> str:

@@ -5,10 +5,9 @@ rows, each statement is made at delta divided by their number.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -100,7 +99,7 @@ def of_density(
 
 
 def _log_loss(
-    density: Density, holdout: Rows, clip: Any, compared: int, order: BetOrder, delta: str
+    density: Density, holdout: Rows, clip: Sequence[float], compared: int, order: BetOrder, delta: str
 ) -> Claim | NotApplicable:
     low, width = float(clip[0]), float(clip[1]) - float(clip[0])
     values, errors = density.values(holdout)
@@ -203,7 +202,8 @@ def _brier(scores: Scores | None, holdout: Rows, compared: int, order: BetOrder)
 
 def _logistic(scores: np.ndarray) -> np.ndarray:
     if scores.shape[1] > 1:
-        return softmax(scores, axis=1)
+        shares: np.ndarray = softmax(scores, axis=1)
+        return shares
     return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
 
 
@@ -218,7 +218,7 @@ def _curve(n_classes: int, scores: Scores | None, holdout: Rows, compared: int) 
     yield partial(_thresholds, sizes)
 
 
-def _area(scores: Scores, holdout: Rows, codes: np.ndarray, sizes: dict[str, int], delta: str) -> Any:
+def _area(scores: Scores, holdout: Rows, codes: np.ndarray, sizes: dict[str, int], delta: str) -> Claim | NotApplicable:
     if not min(sizes["positives"], sizes["negatives"]):  # its share is spent: the labels must not decide on shares
         return Vacuous("P06/1", _NO_CURVE, delta)
     values, radius = scores.values(holdout)
@@ -271,7 +271,8 @@ def against_median(
 
 def _both_paired(
     decided: Decided, holdout: Rows, other: np.ndarray, order: BetOrder,
-    templates: tuple[str, str], data: tuple[str, ...], witness: Any = None, more: Any = None,
+    templates: tuple[str, str], data: tuple[str, ...], witness: dict[str, np.ndarray] | None = None,
+    more: Mapping[str, object] | None = None,
 ) -> Halves:  # fmt: skip
     """Return how far the error rate is from that of other predictions, by bets, and whether it is below it at all, by
     the sign test, which proves that more often: half of delta for each, fixed in advance."""
@@ -292,7 +293,7 @@ def _both_paired(
         return made(templates[0], abs(most), "lower" if most < 0 else "upper", delta)
 
     def better(delta: str) -> Claim | NotApplicable:
-        errors, against = counts["alone"], counts["other_alone"]
+        errors, against = int(alone.sum()), int(other_alone.sum())
         share = 1.0
         if errors < against:
             share = concentration.clopper_pearson_upper(errors, errors + against, float(delta)) + OUTWARD
@@ -331,7 +332,8 @@ def _ranks_above(scores: Scores, holdout: Rows) -> np.ndarray:
     """Return how far the best other class is above the true one, at most, and at least 0 up to rounding."""
     values, radius = scores.values(holdout)
     gap, error = -own_margins(values, labels(holdout)), radius.max()
-    return np.maximum(gap + 4 * error + 1e-14 * np.abs(gap), 4 * error)
+    sizes: np.ndarray = np.maximum(gap + 4 * error + 1e-14 * np.abs(gap), 4 * error)
+    return sizes
 
 
 # Mean losses ------------------------------------------------------------------------------------------------

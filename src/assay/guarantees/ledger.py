@@ -4,10 +4,10 @@ Each statement is prepared first and computed when its share of delta is known, 
 statements, and with it the price of reading them together, is fixed before any bound is looked at.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class SecondaryBound(NamedTuple):
 
     make: "Statement | Halves"
 
-    def __call__(self, delta: str) -> Any:
+    def __call__(self, delta: str) -> Claim | NotApplicable | list[Claim | NotApplicable]:
         return self.make(delta)
 
 
@@ -86,14 +86,16 @@ class Halves(NamedTuple):
         return [make(half) for make in self]
 
 
+Expected: TypeAlias = Statement | SecondaryBound | Halves | NotApplicable
+"""How to make a statement that could be expected, or why it is not made."""
 _TENTH = Decimal("0.1")
 
 
 class Prepared(NamedTuple):
     """For each statement that could be expected, how to make it, or why it is not made; by the rows it uses."""
 
-    training: list[Any]
-    holdout: list[Any]
+    training: Sequence[Expected]
+    holdout: Sequence[Expected]
 
     def shares(self, delta: Decimal) -> dict[int, str]:
         """Return the share of delta of each statement that is made, by its place among all of them.
@@ -105,8 +107,8 @@ class Prepared(NamedTuple):
         never exceed delta together.
         """
         groups: list[list[int]] = [[], []]
-        for place, one in enumerate(self.all()):
-            if not isinstance(one, NotApplicable):
+        for place, expected in enumerate(self.all()):
+            if not isinstance(expected, NotApplicable):
                 groups[place >= len(self.training)].append(place)
         used = [group for group in groups if group]
         found = {}
@@ -119,14 +121,14 @@ class Prepared(NamedTuple):
                     found[place] = str(DOWN.divide(delta * share, Decimal(len(used) * len(part))))
         return found
 
-    def all(self) -> list[Any]:
+    def all(self) -> list[Expected]:
         return [*self.training, *self.holdout]
 
 
 def claim(
     template: str,
     value: float,
-    params: dict[str, Any],
+    params: Mapping[str, object],
     data: str,
     delta: str,
     *,
@@ -145,6 +147,14 @@ def assumptions_of(template: str) -> tuple[str, ...]:
     return found.assumptions
 
 
-def error_rate(template: str, bound: float, params: dict[str, Any], data: str, delta: str, **more: Any) -> Claim:
+def error_rate(
+    template: str,
+    bound: float,
+    params: Mapping[str, object],
+    data: str,
+    delta: str,
+    *,
+    witness: dict[str, np.ndarray] | None = None,
+) -> Claim:
     """Return an upper bound of an error rate, rounded outward."""
-    return claim(template, min(1.0, bound + OUTWARD), params, data, delta, **more)
+    return claim(template, min(1.0, bound + OUTWARD), params, data, delta, witness=witness)

@@ -7,10 +7,10 @@ narrow bins, and the trace of the Gram matrix.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import erfc
@@ -29,6 +29,9 @@ from assay.theory.margin import (
     multiclass_margin_bound,
 )
 from assay.theory.pac_bayes import linear_gibbs_loss
+
+if TYPE_CHECKING:
+    from assay.base import Learner
 
 _UNIT = 2.0**-53
 _FEWEST = {
@@ -82,7 +85,7 @@ class _Passes:
         return min(1.0, float(total) / self.n * (1 + 1e-10) + 1e-15)
 
 
-def linear_statements(learner: Any, rows: Rows, rounding: float) -> Iterator[Statement | NotApplicable]:
+def linear_statements(learner: "Learner", rows: Rows, rounding: float) -> Iterator[Statement | NotApplicable]:
     """Yield the statements of a linear classifier; rounding moves no margin of these rows by more than
     `rounding`."""
     coef, intercept = np.atleast_2d(learner.coef_), np.atleast_1d(learner.intercept_)
@@ -132,13 +135,15 @@ def _margin(passes: _Passes, delta: str) -> Claim | NotApplicable:
     return _stated(template, found.bound, params, delta, reason)
 
 
-def _l1_statement(rows: Rows, *parameters: Any) -> Statement | NotApplicable:
+def _l1_statement(
+    rows: Rows, w: np.ndarray, b: float, rounding: float, with_intercept: bool
+) -> Statement | NotApplicable:
     """Return how to state P14, the bound that knows weights by the sum of their magnitudes."""
     if rows.has_weight:
         return NotApplicable("P14/1", _WEIGHTED)
     if rows.n_rows < _FEWEST["P14/1"]:
         return NotApplicable("P14/1", Message("why.few-for-margins", rows=rows.n_rows))
-    return partial(_l1_margin, rows, *parameters)
+    return partial(_l1_margin, rows, w, b, rounding, with_intercept)
 
 
 def _l1_margin(
@@ -180,10 +185,13 @@ def _best_length(angles: np.ndarray, n: int, paid: float) -> float:
         return loss + math.sqrt(2 * loss * (1 - loss) * price) + 4 / 3 * price
 
     near = min((2.0 ** (j / 2.0) for j in range(-6, 29)), key=about)
-    return min((near * 2.0 ** (j / 8.0) for j in range(-2, 5)), key=lambda mu: kl_upper(*parts(mu)))
+    lengths = [near * 2.0 ** (j / 8.0) for j in range(-2, 5)]
+    return float(min(lengths, key=lambda mu: kl_upper(*parts(mu))))
 
 
-def _stated(template: str, bound: float, params: dict[str, Any], delta: str, reason: str) -> Claim | NotApplicable:
+def _stated(
+    template: str, bound: float, params: Mapping[str, object], delta: str, reason: str
+) -> Claim | NotApplicable:
     if bound + OUTWARD >= 1:
         return Vacuous(template, reason, delta)
     return Claim(template, bound + OUTWARD, "upper", params, ("train",), delta, assumptions_of(template))
@@ -212,7 +220,9 @@ def _l1_profile(block: Block, w: np.ndarray, b: float, rounding: float, size: fl
     return binned.counts, binned.sums, np.einsum("ij,ij->j", block.X, block.X)
 
 
-def _profile(block: Block, norm: float, slack: float, of: Margins, *parameters: Any) -> tuple[Any, ...]:
+def _profile(
+    block: Block, norm: float, slack: float, of: Margins, *parameters: object
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     margin, square = of(block, *parameters)
     margin = margin / norm
     binned = BinnedMargins.of(margin - np.abs(margin) * slack)
@@ -221,7 +231,7 @@ def _profile(block: Block, norm: float, slack: float, of: Margins, *parameters: 
     return float(square.sum()), binned.counts, binned.sums, np.bincount(place, minlength=_ANGLES)
 
 
-def _gibbs_losses(block: Block, factor: float, slack: float, of: Margins, *parameters: Any) -> float:
+def _gibbs_losses(block: Block, factor: float, slack: float, of: Margins, *parameters: object) -> float:
     margin, square = of(block, *parameters)
     angle = np.divide(factor * margin, np.sqrt(square), out=np.zeros_like(margin), where=square > 0)
     wrong = 0.5 * erfc((angle - slack * np.abs(angle)) / math.sqrt(2.0))

@@ -6,7 +6,6 @@ the digest of the whole set, their own digest, and their number among equal rows
 
 import hashlib
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from assay.scan import Rows
 class BetOrder:
     """The order of the rows of one data set, as they are fingerprinted; labels are positions in `classes`."""
 
-    def __init__(self, rows: Rows, classes: Any = None, has_target: bool = True) -> None:
+    def __init__(self, rows: Rows, classes: np.ndarray | None = None, has_target: bool = True) -> None:
         self._rows, self._has_target = rows, has_target
         self._names = None if classes is None else [f"={label}".encode() for label in np.asarray(classes).tolist()]
 

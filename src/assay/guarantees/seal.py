@@ -4,13 +4,14 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from assay.claims.claim import Certificate, Claim, DataReference, NotApplicable
+from assay.claims.model import Storable
 from assay.data.blocks import Block
 from assay.guarantees.error_floor import error_floor
 from assay.guarantees.evidence import Decided, Distances, Gathered, Penalised, Predictions
@@ -21,6 +22,9 @@ from assay.guarantees.statements import make_statements
 from assay.messages import Message
 from assay.params import refuse
 from assay.scan import Rows
+
+if TYPE_CHECKING:
+    from assay.base import Learner
 
 # Failure probability spent on each data set by this process: fingerprint -> (certificates, sum of deltas).
 _session: dict[str, tuple[int, Fraction]] = {}
@@ -44,7 +48,7 @@ class DataSplit(NamedTuple):
 class About(NamedTuple):
     """The model that a certificate is about, and its rows as they are fingerprinted."""
 
-    model: Any
+    model: Storable
     cut: DataSplit
 
 
@@ -56,7 +60,7 @@ class Others(NamedTuple):
 
 
 def issue(
-    learner: Any,
+    learner: "Learner",
     cut: DataSplit,
     *,
     delta: Decimal,
@@ -93,23 +97,23 @@ def issue(
     )
 
 
-def risks(learner: Any, cut: DataSplit, *, delta: Decimal, asked: CertifyOptions) -> list[Claim | NotApplicable]:
+def risks(learner: "Learner", cut: DataSplit, *, delta: Decimal, asked: CertifyOptions) -> list[Claim | NotApplicable]:
     """Return what a certificate at `delta` would say about new data, without its facts."""
     return make_statements(learner, cut, gather(learner, cut), delta, asked, _order(learner, cut))
 
 
-def gather(learner: Any, cut: DataSplit) -> dict[str, Gathered]:
+def gather(learner: "Learner", cut: DataSplit) -> dict[str, Gathered]:
     """Return the learner's evidence about each data set."""
     return {name: Gathered(learner.evidence(rows), rows) for name, rows in _named(cut)}
 
 
-def _order(learner: Any, cut: DataSplit) -> BetOrder:
+def _order(learner: "Learner", cut: DataSplit) -> BetOrder:
     """Return the order of bets on the hold-out rows, as they are fingerprinted."""
     rows = cut.train if cut.holdout is None else cut.holdout
     return BetOrder(rows, _classes(learner), get_tags(learner).target_tags.required)
 
 
-def _classes(learner: Any) -> Any:
+def _classes(learner: "Learner") -> np.ndarray | None:
     return learner.classes_ if is_classifier(learner) else None
 
 
@@ -130,13 +134,13 @@ def _in_range(claim: Claim) -> bool:
     return all(_RANGE[0] <= abs(value) <= _RANGE[1] for value in _numbers((claim.value, claim.params)) if value != 0)
 
 
-def _numbers(values: Any) -> Iterator[float]:
+def _numbers(values: object) -> Iterator[float]:
     """Yield the floats among values, however they are nested."""
     if isinstance(values, float):
         yield values
     elif isinstance(values, (Mapping, list, tuple)):
-        for one in values.values() if isinstance(values, Mapping) else values:
-            yield from _numbers(one)
+        for value in values.values() if isinstance(values, Mapping) else values:
+            yield from _numbers(value)
 
 
 def _named(cut: DataSplit) -> list[tuple[str, Rows]]:
@@ -185,4 +189,5 @@ def _log_session(cut: DataSplit, data: Mapping[str, DataReference], spent: Fract
 def _bit_sum(block: Block) -> np.ndarray:
     """Return the sum modulo 2^64 of the entries' bits, read as integers; an array, since those wrap
     silently."""
-    return np.ascontiguousarray(block.X).view(np.uint64).sum(dtype=np.uint64, keepdims=True).ravel()
+    total: np.ndarray = np.ascontiguousarray(block.X).view(np.uint64).sum(dtype=np.uint64, keepdims=True).ravel()
+    return total

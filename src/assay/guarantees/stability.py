@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from assay.guarantees.ledger import CertifyOptions, Statement, Vacuous, error_ra
 from assay.messages import Message
 from assay.scan import Rows
 from assay.theory.stability import stability_bound, suboptimality_slack, uniform_stability
+
+if TYPE_CHECKING:
+    from assay.base import Learner
 
 _WIDTHS = tuple(2.0**-exponent for exponent in range(21))
 _BALL_WIDTHS = tuple(2.0**exponent for exponent in range(-30, 11))
@@ -57,7 +60,9 @@ def _too_far(template: str, n: int, delta: str) -> Vacuous:
 # Rows in a ball ---------------------------------------------------------------------------------------------
 
 
-def in_ball(learner: Any, train: Rows, found: Gathered, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
+def in_ball(
+    learner: "Learner", train: Rows, found: Gathered, asked: CertifyOptions
+) -> Iterator[Statement | NotApplicable]:
     """Yield P17/2 of a learner that minimises a penalised problem, or why it is not made."""
     problem = found.get(Penalised)
     if problem is None:
@@ -74,7 +79,7 @@ def in_ball(learner: Any, train: Rows, found: Gathered, asked: CertifyOptions) -
 
 
 def _in_ball(
-    learner: Any, train: Rows, scores: Scores, problem: Penalised, radius: float, delta: str
+    learner: "Learner", train: Rows, scores: Scores, problem: Penalised, radius: float, delta: str
 ) -> Claim | NotApplicable:
     outside = sum(train.map(_outside, radius))
     if outside:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from assay.guarantees import holdout
 from assay.guarantees.distances import by_radius, of_distances
 from assay.guarantees.evidence import Decided, Density, Distances, Gathered, Predictions, labels
 from assay.guarantees.groups import of_groups
-from assay.guarantees.ledger import CertifyOptions, Prepared, SecondaryBound, Vacuous, error_rate
+from assay.guarantees.ledger import CertifyOptions, Expected, Prepared, SecondaryBound, Statement, Vacuous, error_rate
 from assay.guarantees.norm import by_norm
 from assay.guarantees.order import BetOrder
 from assay.guarantees.stability import in_ball
@@ -21,25 +21,38 @@ from assay.scan import Rows
 from assay.theory import vc
 from assay.theory.spaces import Space
 
+if TYPE_CHECKING:
+    from assay.base import Learner
+    from assay.guarantees.seal import DataSplit
+
 
 def make_statements(
-    learner: Any, cut: Any, found: Mapping[str, Gathered], delta: Decimal, asked: CertifyOptions, order: BetOrder
-) -> list[Any]:
+    learner: "Learner",
+    cut: "DataSplit",
+    found: Mapping[str, Gathered],
+    delta: Decimal,
+    asked: CertifyOptions,
+    order: BetOrder,
+) -> list[Claim | NotApplicable]:
     """Return every statement about new data at its share of delta: claims, and why others are not made.
 
     `found` holds the evidence about each data set; bounds use the largest number of errors that rounding leaves open.
     `order` is that of bets on the hold-out rows.
     """
-    if asked.groups is not None:
+    if asked.groups is not None and cut.holdout is not None:
         return of_groups(found["holdout"], cut.train, cut.holdout, asked, delta, order)
     prepared = prepare(learner, cut, found, asked, order)
     shares = prepared.shares(delta)
-    made = [one(shares[place]) if place in shares else one for place, one in enumerate(prepared.all())]
-    each = [one for found in made for one in (found if isinstance(found, list) else [found])]
-    return sorted(each, key=lambda one: isinstance(one, NotApplicable) and not isinstance(one, Vacuous))
+    each: list[Claim | NotApplicable] = []
+    for place, expected in enumerate(prepared.all()):
+        made = expected if isinstance(expected, NotApplicable) else expected(shares[place])
+        each += made if isinstance(made, list) else [made]
+    return sorted(each, key=lambda item: isinstance(item, NotApplicable) and not isinstance(item, Vacuous))
 
 
-def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: CertifyOptions, order: BetOrder) -> Prepared:
+def prepare(
+    learner: "Learner", cut: "DataSplit", found: Mapping[str, Gathered], asked: CertifyOptions, order: BetOrder
+) -> Prepared:
     """Return the statements that apply to a learner, before any of them is computed."""
     train, held = found["train"], found.get("holdout", Gathered([]))
     if train.get(Decided):
@@ -48,7 +61,7 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
         if cut.holdout is None and train.too_open:
             return Prepared([], [NotApplicable("P10/1", train.too_open)])
         on_holdout = holdout.of_classifier(learner.classes_, cut.holdout, held, asked, order)
-        beside = list(_secondary_bounds(cut, held, order)) if asked.baseline and cut.holdout is not None else []
+        beside = list(_secondary_bounds(cut.train, cut.holdout, held, order)) if asked.baseline and cut.holdout else []
         return Prepared(
             list(_of_class(learner, cut.train, train, train.errors[1], asked)),
             [*on_holdout, *learner.holdout_statements(cut.holdout, asked), *beside],
@@ -63,20 +76,26 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
     if train.get(Predictions) is None and learner.card.task != "regress":
         return Prepared([], list(learner.holdout_statements(cut.holdout, asked)))
     training = [*by_norm(train, cut.train, asked), *learner.statements(cut.train)]
-    stated: list[Any] = list(holdout.of_regressor(cut.holdout, held, asked, order))
-    if asked.baseline and any(not isinstance(one, NotApplicable) for one in stated):
+    stated: list[Expected] = list(holdout.of_regressor(cut.holdout, held, asked, order))
+    if (
+        cut.holdout is not None
+        and asked.baseline
+        and any(not isinstance(expected, NotApplicable) for expected in stated)
+    ):
         predicted, clip = held.the(Predictions), float(asked.clip)
         stated.append(SecondaryBound(partial(holdout.against_median, predicted, cut.train, cut.holdout, clip, order)))
     return Prepared(training if asked.hypothesis_class_fixed else [], stated)
 
 
-def _secondary_bounds(cut: Any, held: Gathered, order: BetOrder) -> Iterator[SecondaryBound]:
+def _secondary_bounds(train: Rows, rows: Rows, held: Gathered, order: BetOrder) -> Iterator[SecondaryBound]:
     """Yield the comparison with the class that most training rows have."""
-    commonest = int(np.bincount(labels(cut.train)).argmax())
-    yield SecondaryBound(holdout.against_baseline(held.the(Decided), cut.holdout, commonest, order))
+    commonest = int(np.bincount(labels(train)).argmax())
+    yield SecondaryBound(holdout.against_baseline(held.the(Decided), rows, commonest, order))
 
 
-def _of_class(learner: Any, train: Rows, found: Gathered, errors: int, asked: CertifyOptions) -> Iterator[Any]:
+def _of_class(
+    learner: "Learner", train: Rows, found: Gathered, errors: int, asked: CertifyOptions
+) -> Iterator[Statement | NotApplicable]:
     if asked.hypothesis_class_fixed:
         yield from _by_class(learner.space(train), train, errors)
         yield from learner.statements(train)
@@ -88,7 +107,7 @@ def _of_class(learner: Any, train: Rows, found: Gathered, errors: int, asked: Ce
         )
 
 
-def _by_class(space: Space, train: Rows, errors: int) -> Iterator[Any]:
+def _by_class(space: Space, train: Rows, errors: int) -> Iterator[Statement | NotApplicable]:
     n = train.n_rows
     if space.vc_dimension is None or space.vc_dimension == np.inf:
         yield NotApplicable("P10/1", space.why_no_bound)
@@ -103,7 +122,7 @@ def _by_class(space: Space, train: Rows, errors: int) -> Iterator[Any]:
         yield partial(_ghost_sample, errors, n, space)
 
 
-def _ghost_sample(errors: int, n: int, space: Any, delta: str) -> Claim | NotApplicable:
+def _ghost_sample(errors: int, n: int, space: Space, delta: str) -> Claim | NotApplicable:
     # A class whose size is not fixed in advance has a share of delta that depends on its size.
     found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta) / space.price)
     if found.bound >= 1:

@@ -165,11 +165,11 @@ class Watch:
 
     def _resume(self, file: Path) -> None:
         """Go on from a file of an earlier run of the same model."""
-        found = strict_json(file.read_bytes())
-        if not isinstance(found, Mapping) or found.get("certificate") != self.certificate or self.promise is None:
+        record: Any = strict_json(file.read_bytes())
+        if not isinstance(record, Mapping) or record.get("certificate") != self.certificate or self.promise is None:
             raise ValueError(Message("watch.other-model", file=str(file)))
-        again = Promise.from_plain(found["promise"])
+        again = Promise.from_plain(record["promise"])
         if (again.bound, again.alarm) != (self.promise.bound, self.promise.alarm):
             raise ValueError(Message("watch.other-alarm", file=str(file), alarm=again.alarm))
         self.promise = again
-        self.windows = Windows(self._model, int(found.get("windows", 0)))
+        self.windows = Windows(self._model, int(record.get("windows", 0)))

@@ -120,7 +120,9 @@ def _certificate_record(certificate: Certificate) -> dict[str, object]:
         "delta_total": certificate.delta_total,
         "split": None if certificate.split is None else _array_records(certificate.split),
         "claims": [_claim_record(claim) for claim in certificate.claims],
-        "not_applicable": [vars(reason) for reason in certificate.not_applicable],
+        "not_applicable": [
+            {"template": missing.template, "reason": missing.reason} for missing in certificate.not_applicable
+        ],
         "unreported": [list(pair) for pair in certificate.unreported],
         "looks": None if certificate.looks is None else _plain(certificate.looks),
         "time": None if certificate.time is None else _plain(certificate.time),

@@ -186,7 +186,9 @@ def _inputs(frame: pd.DataFrame) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("learner", ["LogisticRegression", "RandomForestClassifier", "HistGradientBoostingClassifier", "MixedNB"])
+@pytest.mark.parametrize(
+    "learner", ["LogisticRegression", "RandomForestClassifier", "HistGradientBoostingClassifier", "MixedNB"]
+)
 def test_the_reading_of_a_table_is_in_the_graph(table: pd.DataFrame, learner: str) -> None:
     """Missing values, a level that training rows lack, and every part of a date, leap years included."""
     model = assay.learn(table, "kind", learners=[learner], trials=1, workers=0).model

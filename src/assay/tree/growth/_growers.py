@@ -163,9 +163,11 @@ def _on_codes(request: Request, codes: Columns, order: np.ndarray | None) -> Gro
     n_jobs, K = request.n_jobs if request.in_parts else 1, int(request.n_classes.sum())
 
     def tree(weight: np.ndarray | None, random_state: Any) -> Nodes:
-        target, seed = (y, weight, _rows_that_count(y, weight), K), request.seed(random_state)
-        asked = request.criterion, request.limits, seed, n_jobs, request.bins is None, monotone
-        return _renamed(grow_exact(codes, *target, *asked), order)
+        seed, rows = request.seed(random_state), _rows_that_count(y, weight)
+        nodes = grow_exact(
+            codes, y, weight, rows, K, request.criterion, request.limits, seed, n_jobs, request.bins is None, monotone
+        )
+        return _renamed(nodes, order)
 
     return tree
 

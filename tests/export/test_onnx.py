@@ -1,5 +1,6 @@
 """ONNX graphs predict what the models predict, by ONNX Runtime on 10,000 rows."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -224,3 +225,10 @@ def test_what_has_no_graph_is_refused(table: pd.DataFrame, tmp_path: Path) -> No
     with pytest.raises(ValueError, match="ties of a hard vote"):
         save_onnx(hard, tmp_path / "never.onnx")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_block_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    exec(block, {})
+    assert f"    {capsys.readouterr().out.strip()}\n" in page

@@ -29,13 +29,21 @@ class _Nodes:
     missing_true: list[int] = field(default_factory=list)
     leaf: list[tuple[int, int, int]] = field(default_factory=list)  # tree, node, its number among the leaves
 
-    def add(self, tree: int, node: int, mode: str, *test: Any) -> None:
-        column, value, true, false, missing_true = test or (0, 0.0, 0, 0, 0)
-        for values, item in (
-            (self.tree, tree), (self.node, node), (self.mode, mode), (self.column, column), (self.value, value),
-            (self.true, true), (self.false, false), (self.missing_true, missing_true),
-        ):  # fmt: skip
-            values.append(item)
+    def add_leaf(self, tree: int, node: int) -> None:
+        self.add(tree, node, "LEAF", 0, 0.0, (0, 0), False)
+
+    def add(
+        self, tree: int, node: int, mode: str, column: int, value: float, children: tuple[int, int], missing_true: bool
+    ) -> None:
+        """Add a node with the children for rows that pass its test, and for those that do not."""
+        self.tree.append(tree)
+        self.node.append(node)
+        self.mode.append(mode)
+        self.column.append(column)
+        self.value.append(value)
+        self.true.append(children[0])
+        self.false.append(children[1])
+        self.missing_true.append(int(missing_true))
 
     def attributes(self) -> dict[str, Any]:
         trees, nodes, numbers = zip(*self.leaf, strict=True)
@@ -85,9 +93,9 @@ class _Trees:
         child, missing = int(self.child[node]) - start, int(self.missing[node])
         column, threshold = int(self.column[node]), float(self.threshold[node])
         if child + start < 0:
-            found.add(tree, node - start, "LEAF")
+            found.add_leaf(tree, node - start)
         elif self.table[node] < 0:
-            found.add(tree, node - start, "BRANCH_LEQ", column, threshold, child, child + 1, int(missing == 0))
+            found.add(tree, node - start, "BRANCH_LEQ", column, threshold, (child, child + 1), missing == 0)
         else:
             free = self._chain(found, (tree, node - start, column), child, self.tables[self.table[node]], missing, free)
         return free
@@ -101,8 +109,8 @@ class _Trees:
         first = {branch: i for i, (_, branch) in reversed(list(enumerate(tests)))}
         for i, (code, branch) in enumerate(tests):
             following = child + last if i == len(tests) - 1 else free
-            gap = int(branch == missing and first[branch] == i)
-            found.add(tree, node, "BRANCH_EQ", column, float(code), child + branch, following, gap)
+            gap = branch == missing and first[branch] == i
+            found.add(tree, node, "BRANCH_EQ", column, float(code), (child + branch, following), gap)
             if i < len(tests) - 1:
                 node, free = free, free + 1
         return free

@@ -181,7 +181,8 @@ class Here:
     """This machine alone."""
 
     def __init__(self, machine: MachineRows):
-        self.machine, self.rows = machine, machine.rows
+        self.machine = machine
+        self.rows: GrowingRows = machine.rows
 
     def each(self, method: str, *arguments: Any) -> list[Any]:
         return [getattr(self.machine, method)(*arguments)]

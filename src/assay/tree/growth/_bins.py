@@ -64,7 +64,7 @@ class Binner(NamedTuple):
                 place_block(bins[own == k + 1], firsts[k, start // rows_per_block(d)], *placed[2 * k : 2 * k + 2])
 
         rows.collect(place, bins_of, *self)
-        return [Binned(*placed[2 * k : 2 * k + 2], self.n_bins, self.nominal) for k in range(len(by_column))]
+        return [Binned(placed[2 * k], placed[2 * k + 1], self.n_bins, self.nominal) for k in range(len(by_column))]
 
 
 def _first_places(kinds: np.ndarray, step: int, n_kinds: int) -> np.ndarray:

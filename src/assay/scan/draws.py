@@ -15,14 +15,14 @@ class Draw(NamedTuple):
 
     def mark(self, first: int, mark: int, marks: np.ndarray) -> None:
         """Set to `mark` those of the marks of rows first, first + 1, ... that are drawn."""
-        from assay.loops.row_hash import mark_below
+        from assay.scan.row_hash import mark_below
 
         mark_below(np.uint64(self.seed), np.uint64(self.limit), first, mark, marks)
 
     def places(self, first: int, start: int, stop: int, chosen: np.ndarray, taken: int) -> int:
         """Write to chosen[taken], ... those of the places start .. stop - 1 whose rows are drawn; return how many
         places of `chosen`, which has one to spare, are taken then. Place `start` holds row `first`."""
-        from assay.loops.row_hash import drawn_below
+        from assay.scan.row_hash import drawn_below
 
         return int(drawn_below(np.uint64(self.seed), np.uint64(self.limit), first, start, stop, chosen, taken))
 
@@ -35,7 +35,7 @@ def draw_count(seed: int, n: int, count: int) -> Draw:
     >>> int(marks.sum())
     100
     """
-    from assay.loops.row_hash import TOP, count_leading_bits, numbers_with
+    from assay.scan.row_hash import TOP, count_leading_bits, numbers_with
 
     mixed = np.uint64(_mixed(seed))
     counts = np.zeros(2**TOP, dtype=np.int64)

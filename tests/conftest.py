@@ -41,6 +41,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     unknown = {row for item in items for row in rows_of(item)} - known.keys()
     if unknown:
         raise pytest.UsageError(f"mission markers name unknown rows: {', '.join(sorted(unknown))}")
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled and crc32(item.nodeid.encode()) // LONG_PARTS % sampled.args[0]:
+            item.add_marker(pytest.mark.long)
     day = config.getoption("--long-part")
     if day is None and not config.getoption("--long"):
         skip = pytest.mark.skip(reason="release size; run with --long")
@@ -71,7 +75,8 @@ def _quick(items: list[pytest.Item]) -> set[pytest.Item]:
     """Return the first, the middle and the last case of each test that runs in this process."""
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if not _SERVERS & {*item.path.relative_to(item.config.rootpath).parts}:
+        folders = {*item.path.relative_to(item.config.rootpath).parts}
+        if not (_SERVERS & folders or item.get_closest_marker("long")):
             cases[item.nodeid.split("[")[0]].append(item)
     return {some[place] for some in cases.values() for place in (0, len(some) // 2, -1)}
 

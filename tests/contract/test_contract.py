@@ -160,6 +160,7 @@ def not_met(model):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.sampled(2)
 @parametrize_with_checks(EVERY, expected_failed_checks=not_met)
 def test_scikit_learn_contract(estimator, check):
     if type(estimator).__name__ == "AdaBoostClassifier" and "sample_weight_equivalence" in check.func.__name__:

@@ -1,6 +1,6 @@
-"""Options and markers. `--quick` runs a few cases of each test that stays in this process; `--long` adds simulations and
-attacks at release size; `--long-part DAY` runs these alone, a third of them by the day of the year. `mission` markers
-must name known rows."""
+"""Options and markers. `--quick` runs a few cases of each test that stays in this process; `--long` adds simulations
+and attacks at release size; `--long-part DAY` runs these alone, a third of them by the day of the year. `mission`
+markers must name known rows."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the workers of `-n`, which have a processor each, one thread of BLAS: more would only wait for each other."""
+    """Give the workers of `-n`, which have a processor each, one thread of BLAS: more would wait for each other."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 

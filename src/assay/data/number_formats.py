@@ -337,7 +337,7 @@ def _safe(column: Cells, tried: _Tried, typed_as_text: bool) -> bool:
 
 def note(column: Cells, style: Style, read: Read) -> str:
     """Return in words how a column was read."""
-    said = [] if style.plain else [Message("read.numbers", example=style.example())]
+    said: list[str] = [] if style.plain else [Message("read.numbers", example=style.example())]
     gaps = np.flatnonzero(np.isnan(read.numbers) & ~read.bad)
     if len(gaps):
         words = [repr(column.texts[int(i)].as_py()) for i in gaps[:3]]

@@ -43,9 +43,10 @@ def _is_mixed(array: pa.Array, values: Sequence[object]) -> bool:
 
 
 def cells(values: Sequence[object], name: str) -> pa.Array:
-    """Return the cells of a column: numbers, dates, durations or truth values where all are, else text."""
+    """Return the cells of a column: numbers, dates, durations or truth values where all are, else text, as are whole
+    numbers that doubles do not distinguish."""
     kinds = {type(one) for one in values if one is not None}
-    if kinds <= {int, float} and kinds:
+    if kinds <= {int, float} and kinds and not any(type(one) is int and 2**53 < abs(one) < 2**1023 for one in values):
         try:
             return pa.array([float(cell) if isinstance(cell, (int, float)) else None for cell in values], pa.float64())
         except OverflowError:

@@ -53,7 +53,7 @@ def _stated():
 
 
 def _answered():
-    """What section 5 says of: pairs of a claim ("all", "P06" or "P06/3") and the items of its row."""
+    """What section 5 says of: pairs of a claim ("all", "holdout.auc" or "holdout.paired") and the items of its row."""
     section = SPEC[SPEC.index("## 5. ") : SPEC.index("## 6. ")]
     for row in section.splitlines():
         if re.match(r"\| (all|P\d)", row):
@@ -170,7 +170,9 @@ def test_near_copies_are_counted_as_it_says():
     model = LogisticRegression().fit(train, Y[:300])
     certificate = model.certify(train, Y[:300], holdout=(held, Y[300:400]))
     known = {key(row) for row in train}
-    assert certificate.find("D01/1", set="holdout").params["near"] == sum(key(row) in known for row in held) == 4
+    assert (
+        certificate.find("data.identity", set="holdout").params["near"] == sum(key(row) in known for row in held) == 4
+    )
 
 
 def test_a_model_file_has_the_members_that_it_lists(tmp_path):

@@ -77,7 +77,7 @@ def test_verifying_loads_the_named_families_and_what_the_audit_lists(model, at_m
 def test_a_claim_that_no_family_has_loads_no_further_family():
     certificate, stored, X, y = fitted(LogisticRegression())
     for forged in (
-        replace(certificate, claims=(*certificate.claims, replace(certificate.claims[0], template="D99/1"))),
+        replace(certificate, claims=(*certificate.claims, replace(certificate.claims[0], name="D99/1"))),
         replace(certificate, not_applicable=(NotApplicable("every claim", "No reason."),)),
         replace(certificate, unreported=(("D99", "0.001"),)),
     ):

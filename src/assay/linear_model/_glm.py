@@ -232,7 +232,7 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
         """Yield the bound on nearby improvements and the curvature, where the objective is convex."""
         if self.distribution != "lognormal" and (self.distribution, self.link_) not in CONVEX:
             yield NotApplicable(
-                "D32/1",
+                "glm.stationarity",
                 Message("why.link-convexity"),
             )
             return
@@ -260,7 +260,9 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
             "mu": 0.5 * least if least > _PROVABLE else 0.0,
         }
         value = outward(float(np.linalg.norm(np.abs(gradient) + slack)) * radius)
-        yield Claim("D32/1", value, params=params, witness={"exponents": np.frexp(scale)[1].astype(np.int64) - 1})
+        yield Claim(
+            "glm.stationarity", value, params=params, witness={"exponents": np.frexp(scale)[1].astype(np.int64) - 1}
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -78,7 +78,7 @@ def test_a_claim_that_no_family_has_loads_no_further_family():
     certificate, stored, X, y = fitted(LogisticRegression())
     for forged in (
         replace(certificate, claims=(*certificate.claims, replace(certificate.claims[0], name="D99/1"))),
-        replace(certificate, not_applicable=(NotApplicable("every claim", "No reason."),)),
+        replace(certificate, not_applicable=(NotApplicable("Every claim", "No reason."),)),
         replace(certificate, unreported=(("D99", "0.001"),)),
     ):
         holds, modules = imported(forged, stored, X, y)

@@ -177,7 +177,7 @@ def _array(record: Any, where: str) -> np.ndarray:
 
 def _claim(record: Any, where: str) -> Claim:
     fields = _fields(
-        record, where, name=str, value=float, direction=str, params=dict, data=list, delta=str,
+        record, where, template=str, value=float, direction=str, params=dict, data=list, delta=str,
         assumptions=list, witness=dict, producer=str,
     )  # fmt: skip
     fields.update(
@@ -192,10 +192,11 @@ def _claim(record: Any, where: str) -> Claim:
 
 def _load_definitions(family: str) -> None:
     """Make the claims known that any certificate may make, and those of the family that the file names."""
-    own = f"assay.checker.families.{family.partition('.')[0]}"
-    for place in ("assay.checker.facts", "assay.checker.bounds", own):
-        if re.fullmatch(r"[a-z_.]+", place) and find_spec(place) is not None:
-            register(getattr(import_module(place), "CLAIMS", {}))
+    own = family.partition(".")[0]
+    is_name = re.fullmatch(r"[a-z][a-z0-9_]{0,39}", own) is not None
+    for place in ("facts", "bounds", *([f"families.{own}"] if is_name else [])):
+        if find_spec(f"assay.checker.{place}") is not None:
+            register(getattr(import_module(f"assay.checker.{place}"), "CLAIMS", {}))
 
 
 def _called(code: str, where: str) -> str:
@@ -219,7 +220,7 @@ def _renamed(params: Mapping[str, Any], called: Callable[[str], str]) -> Mapping
 
 
 def _not_applicable(record: Any) -> NotApplicable:
-    fields = _fields(record, "not_applicable", name=str, reason=str)
+    fields = _fields(record, "not_applicable", template=str, reason=str)
     return NotApplicable(_called(fields["template"], "not_applicable"), fields["reason"])
 
 

@@ -252,7 +252,7 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
         with np.errstate(all="ignore"):
             sums = rows.sum(_stationarity, self.coef_, self.intercept_, self.distribution, self.link_, rounding)
         if not np.isfinite(sums.off):
-            yield NotApplicable("D32/1", Message("why.link-domain"))
+            yield NotApplicable("glm.stationarity", Message("why.link-domain"))
             return
         gradient, slack = self._bounded_gradient(problem, sums, rows)
         radius = 1.0 + float(np.linalg.norm(self.coef_))

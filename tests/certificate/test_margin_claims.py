@@ -287,7 +287,7 @@ def test_what_is_not_claimed_says_why():
 
 # Promises ---------------------------------------------------------------------------------------------------
 
-REPETITIONS = 80
+REPETITIONS = 40
 
 
 def violations(run, seed):

@@ -231,8 +231,8 @@ CONTROLS = [unpaid_comparison, training_rows_as_holdout, best_of_many_splits]
 @DELTAS
 @pytest.mark.parametrize("run", CONTROLS, ids=lambda run: run.__name__)
 def test_misuse_is_caught(run, delta):
-    violations, _ = tally(run, seed=100 + CONTROLS.index(run), repetitions=60)[delta]
-    assert violations > binom.isf(1e-6, 60, delta)
+    violations, _ = tally(run, seed=100 + CONTROLS.index(run), repetitions=30)[delta]
+    assert violations > binom.isf(1e-6, 30, delta)
 
 
 def test_the_checker_refuses_training_rows_as_holdout():

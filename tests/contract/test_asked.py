@@ -22,6 +22,7 @@ def learners(task):
     return pytest.mark.parametrize("learner", assay.learners(task), ids=lambda learner: learner.__name__)
 
 
+@pytest.mark.sampled(2)
 @learners("classify")
 def test_classifiers(learner):
     other = np.where(ROWS[HELD, 1] > 0, "yes", "no")  # knows nothing

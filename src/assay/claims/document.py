@@ -1,6 +1,7 @@
 """Certificates as JSON text, and back; what is read is checked field by field and trusted in nothing.
 
-Arrays are `{"dtype": "<f8", "shape": [3], "base64": "..."}`. Reading refuses duplicate keys, NaN and
+Claims have a code in files, "D04/1", and a name everywhere else; the definitions of the core and of the model's family
+say which. Arrays are `{"dtype": "<f8", "shape": [3], "base64": "..."}`. Reading refuses duplicate keys, NaN and
 infinity, deep nesting, unknown or missing fields, and arrays whose bytes do not fill their shape.
 """
 
@@ -9,14 +10,20 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import NoReturn, TypeVar
 
 import numpy as np
 
 from assay._typing import Json
 from assay.claims.claim import FORMAT, Certificate, Claim, DataReference, ModelReference, NotApplicable
+from assay.claims.definitions import names, register
+from assay.claims.directory import code
 
 DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 _OLDER = ("assay-certificate/1", "assay-certificate/2")
@@ -54,10 +61,12 @@ def from_json(text: str | bytes) -> Certificate:
         raise DocumentError(f"certificate: the format is {str(version)[:40]!r}; this version reads {FORMAT!r}.{again}")
     record = _Record({"looks": None, "time": None, **read}, "certificate", *_CERTIFICATE)
     split, looks, time = (record.optional(name) for name in ("split", "looks", "time"))
-    model = _Record(record.mapping("model"), "model", "learner", "family", "digest")
+    reference = _Record(record.mapping("model"), "model", "learner", "family", "digest")
+    model = ModelReference(reference.text("learner"), reference.text("family"), reference.text("digest"))
+    _load_definitions(model.family)
     return Certificate(
         claims=tuple(_claim(item, f"claims[{i}]") for i, item in enumerate(record.items("claims"))),
-        model=ModelReference(model.text("learner"), model.text("family"), model.text("digest")),
+        model=model,
         data={name: _data_reference(item, f"data.{name}") for name, item in record.mapping("data").items()},
         delta_total=_probability(record.text("delta_total"), "delta_total"),
         not_applicable=tuple(_not_applicable(item) for item in record.items("not_applicable")),
@@ -121,17 +130,20 @@ def _certificate_record(certificate: Certificate) -> dict[str, object]:
         "split": None if certificate.split is None else _array_records(certificate.split),
         "claims": [_claim_record(claim) for claim in certificate.claims],
         "not_applicable": [
-            {"template": missing.template, "reason": missing.reason} for missing in certificate.not_applicable
+            {"template": code(missing.name), "reason": missing.reason} for missing in certificate.not_applicable
         ],
-        "unreported": [list(pair) for pair in certificate.unreported],
+        "unreported": [[code(name), delta] for name, delta in certificate.unreported],
         "looks": None if certificate.looks is None else _plain(certificate.looks),
         "time": None if certificate.time is None else _plain(certificate.time),
     }
 
 
 def _claim_record(claim: Claim) -> dict[str, object]:
-    record = dict(vars(claim))
-    record.update(value=float(claim.value), params=_plain(claim.params), witness=_array_records(claim.witness))
+    record: dict[str, object] = {"template": code(claim.name)} | vars(claim)
+    del record["name"]
+    record.update(
+        value=float(claim.value), params=_plain(_renamed(claim.params, code)), witness=_array_records(claim.witness)
+    )
     record.update(data=list(claim.data), assumptions=list(claim.assumptions))
     return record
 
@@ -179,16 +191,45 @@ def _array(item: Json, where: str) -> np.ndarray:
 def _claim(item: Json, where: str) -> Claim:
     record = _Record(item, where, *_CLAIM)
     return Claim(
-        template=record.text("template"),
+        name=_called(record.text("template"), where),
         value=record.number("value"),
         direction=record.text("direction"),
-        params=record.mapping("params"),
+        params=_renamed(record.mapping("params"), partial(_called, where=f"{where}.params")),
         data=tuple(record.texts("data")),
         delta=_probability(record.text("delta"), f"{where}.delta"),
         assumptions=tuple(record.texts("assumptions")),
         witness=_arrays(record.mapping("witness"), f"{where}.witness"),
         producer=record.text("producer"),
     )
+
+
+def _load_definitions(family: str) -> None:
+    """Make the claims known that any certificate may make, and those of the family that the file names."""
+    own = family.partition(".")[0]
+    is_name = re.fullmatch(r"[a-z][a-z0-9_]{0,39}", own) is not None
+    for place in ("facts", "bounds", *([f"families.{own}"] if is_name else [])):
+        if find_spec(f"assay.checker.{place}") is not None:
+            register(getattr(import_module(f"assay.checker.{place}"), "CLAIMS", {}))
+
+
+def _called(code: str, where: str) -> str:
+    """Return the name of the claim with that code; of a family that is not loaded, and of none, the code itself."""
+    if code[:1].islower():
+        raise DocumentError(f"{where}: files have the codes of claims; {code[:40]!r} is not one.")
+    return names.get(code, code)
+
+
+def named(claim: Claim) -> Claim:
+    """Return a claim by its name, which was read before its definition was loaded: the table's model was not known."""
+    return replace(
+        claim, name=names.get(claim.name, claim.name), params=_renamed(claim.params, lambda gap: names.get(gap, gap))
+    )
+
+
+def _renamed(params: Mapping[str, object], called: Callable[[str], str]) -> Mapping[str, object]:
+    """Return parameters in which `gap`, the claim that this one rests on, is called otherwise."""
+    gap = params.get("gap")
+    return {**params, "gap": called(gap)} if isinstance(gap, str) else params
 
 
 def _data_reference(item: Json, where: str) -> DataReference:
@@ -199,7 +240,7 @@ def _data_reference(item: Json, where: str) -> DataReference:
 
 def _not_applicable(item: Json) -> NotApplicable:
     record = _Record(item, "not_applicable", "template", "reason")
-    return NotApplicable(record.text("template"), record.text("reason"))
+    return NotApplicable(_called(record.text("template"), "not_applicable"), record.text("reason"))
 
 
 def _time(item: Json) -> dict[str, object]:
@@ -219,8 +260,9 @@ def _looks(item: Json) -> dict[str, object]:
 
 def _unreported(record: Json) -> tuple[str, str]:
     if not isinstance(record, list) or len(record) != 2:
-        raise DocumentError("unreported: each entry is a template and its delta.")
-    return _of_type(record[0], str, "unreported"), _probability(_of_type(record[1], str, "unreported"), "unreported")
+        raise DocumentError("unreported: each entry is the code of a claim and its delta.")
+    name = _called(_of_type(record[0], str, "unreported"), "unreported")
+    return name, _probability(_of_type(record[1], str, "unreported"), "unreported")
 
 
 def _probability(text: str, where: str, high: Decimal | None = Decimal(1)) -> str:

@@ -1,4 +1,4 @@
-"""Which statements about new data apply to a learner, and the bound by the size of its class (P10)."""
+"""Which statements about new data apply to a learner, and the bound by the size of its class (vc)."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -57,9 +57,9 @@ def prepare(
     train, held = found["train"], found.get("holdout", Gathered([]))
     if train.get(Decided):
         if cut.holdout is not None and held.too_open:
-            return Prepared([], [NotApplicable("P01/1", held.too_open)])
+            return Prepared([], [NotApplicable("holdout.binomial", held.too_open)])
         if cut.holdout is None and train.too_open:
-            return Prepared([], [NotApplicable("P10/1", train.too_open)])
+            return Prepared([], [NotApplicable("vc", train.too_open)])
         on_holdout = holdout.of_classifier(learner.classes_, cut.holdout, held, asked, order)
         beside = list(_secondary_bounds(cut.train, cut.holdout, held, order)) if asked.baseline and cut.holdout else []
         return Prepared(
@@ -102,7 +102,7 @@ def _of_class(
         yield from in_ball(learner, train, found, asked)
     else:
         yield NotApplicable(
-            "P10/1",
+            "vc",
             Message("why.encoding-fitted"),
         )
 
@@ -110,12 +110,12 @@ def _of_class(
 def _by_class(space: Space, train: Rows, errors: int) -> Iterator[Statement | NotApplicable]:
     n = train.n_rows
     if space.vc_dimension is None or space.vc_dimension == np.inf:
-        yield NotApplicable("P10/1", space.why_no_bound)
+        yield NotApplicable("vc", space.why_no_bound)
     elif train.has_weight:
-        yield NotApplicable("P10/1", Message("why.weights.errors"))
+        yield NotApplicable("vc", Message("why.weights.errors"))
     elif space.price == 1 and space.log_growth(5 * n) >= n / 3:
         yield NotApplicable(
-            "P10/1",
+            "vc",
             Message("why.few-for-class", rows=n, space=str(space)),
         )
     else:
@@ -126,7 +126,7 @@ def _ghost_sample(errors: int, n: int, space: Space, delta: str) -> Claim | NotA
     # A class whose size is not fixed in advance has a share of delta that depends on its size.
     found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta) / space.price)
     if found.bound >= 1:
-        return Vacuous("P10/1", Message("why.class-vacuous", errors=errors, rows=n, space=str(space)), delta)
+        return Vacuous("vc", Message("why.class-vacuous", errors=errors, rows=n, space=str(space)), delta)
     params = {
         "class": space.descriptor(),
         "form": "c",
@@ -136,4 +136,4 @@ def _ghost_sample(errors: int, n: int, space: Space, delta: str) -> Claim | NotA
         "q": found.q,
         "K": found.K,
     }
-    return error_rate("P10/1", found.bound, params, "train", delta)
+    return error_rate("vc", found.bound, params, "train", delta)

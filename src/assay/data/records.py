@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from assay.data.kinds import MIXED
+from assay.data.kinds import MIXED, as_text
 from assay.data.places import Place, opened, opened_text
 from assay.messages import Message
 
@@ -65,9 +65,10 @@ def cells(values: Sequence[Any], name: str) -> pa.Array:
     return pa.array([None if one is None else _spelled(one) for one in values], pa.string())
 
 
-def _spelled(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
+def _spelled(value: Any) -> str | None:
+    """Return a cell as text; a number as it is spelled in a column of numbers alone, whatever is beside it."""
+    if isinstance(value, float):
+        return as_text(pa.chunked_array([[value]], pa.float64()))[0].as_py()
     return value.isoformat() if isinstance(value, (datetime, date, time)) else str(value)
 
 
@@ -140,7 +141,7 @@ def _sheet(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> pa.Table:
     """Return the columns below a header; those without a name and without cells are none."""
     columns = list(zip(*rows, strict=False)) or [()] * len(header)
     kept = [
-        (f"column {i + 1} (unnamed)" if name is None else _spelled(name), column)
+        (_spelled(name) or f"column {i + 1} (unnamed)", column)
         for i, (name, column) in enumerate(zip(header, columns, strict=False))
         if name is not None or any(cell is not None for cell in column)
     ]

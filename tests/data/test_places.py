@@ -136,6 +136,15 @@ def test_records_of_which_each_has_a_column_of_its_own_are_no_table(tmp_path):
     assert from_records(many, "here", {"x"}).to_pydict() == {"x": [1.0] * 3000}
 
 
+@pytest.mark.parametrize(
+    "number", [1, 1.0, -0.0, 1.5, 1e-7, 0.1, 1e15, 1e16, 2.0**53, 1e300, float("inf"), float("nan"), True]
+)
+def test_a_number_is_spelled_alike_whatever_is_beside_it(number):
+    """A request to `assay serve` is read beside others, and must be answered as if it came alone."""
+    alone, beside = (from_records([{"a": one} for one in cells], "here") for cells in ([number], [number, "text"]))
+    assert raw_table(alone).text("a")[0] == raw_table(beside).text("a")[0]
+
+
 def workbook(path, rows):
     """Write a sheet of which only the XML is given, row by row."""
     openpyxl = pytest.importorskip("openpyxl")

@@ -11,8 +11,8 @@ from assay.ensemble._losses import Loss, Slopes, weighted_quantile
 from assay.ensemble._stopping import Watch
 from assay.fitlog import FitLog
 from assay.scan import thread_map
-from assay.tree._bin_walk import SumOfTrees, add_trees
 from assay.tree._nodes import Nodes, joined, stored_arrays
+from assay.tree._predict import SumOfTrees, add_trees
 from assay.tree._reading import Read
 from assay.tree.growth._allowed import Allowed
 from assay.tree.growth._bins import Binned, Binner

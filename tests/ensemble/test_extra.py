@@ -10,7 +10,7 @@ from sklearn import ensemble as peer
 from sklearn.datasets import make_classification
 
 from assay.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
-from assay.tree.growth._extra_loops import grow
+from assay.tree.growth._extra_loops import grow_extra
 from assay.tree.growth._records import CRITERIA, Limits, Target
 
 RNG = np.random.default_rng(0)
@@ -49,7 +49,7 @@ def grown(y, criterion, seed, most=6, **limits):
     classes = 3 if criterion in ("gini", "entropy") else 0
     target = Target(y, WEIGHT, classes, CRITERIA[criterion])
     rows = np.arange(N).astype(np.uint64)
-    return grow(X, target, rows, Limits(max_features=most, **limits).record(6), np.uint64(seed))
+    return grow_extra(X, target, rows, Limits(max_features=most, **limits).record(6), np.uint64(seed))
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "poisson"])
@@ -91,7 +91,7 @@ def test_of_several_outputs_the_mean_decrease_counts(criterion):
         decrease = [total(every) - total(X[:, f] <= t) - total(X[:, f] > t) for f, t in enumerate(drawn)]
         target = Target(Y, WEIGHT, classes, CRITERIA[criterion])
         rows, limits = np.arange(N).astype(np.uint64), Limits(max_depth=1).record(6)
-        nodes, sums = grow(X, target, rows, limits, np.uint64(seed))
+        nodes, sums = grow_extra(X, target, rows, limits, np.uint64(seed))
         best, purity = int(np.argmax(decrease)), nodes["purity"]
         assert nodes["column"][0] == best
         assert purity[1] + purity[2] - purity[0] == pytest.approx(decrease[best], rel=1e-8)
@@ -170,7 +170,7 @@ def test_thresholds_are_uniform_and_ties_are_broken_evenly():
     def root(x, y, seed):
         rows = np.arange(len(x)).astype(np.uint64)
         target = Target(y, np.ones(len(x)), 2, CRITERIA["gini"])
-        return grow(x, target, rows, Limits(max_depth=1).record(x.shape[1]), np.uint64(seed))[0][0]
+        return grow_extra(x, target, rows, Limits(max_depth=1).record(x.shape[1]), np.uint64(seed))[0][0]
 
     thresholds = [root(x, np.array([0.0, 1.0, 0.0]), seed * 7919)["threshold"] for seed in range(1000)]
     assert stats.kstest(thresholds, stats.uniform(-1, 6).cdf).pvalue > 0.001

@@ -54,14 +54,3 @@ def test_rows_of_a_class_without_weight_move_no_threshold(setting, rows):
     twin = TREE(random_state=0, **setting).fit(rows[binary], y[binary])
     np.testing.assert_array_equal(model.nodes_.threshold, twin.nodes_.threshold)
     np.testing.assert_array_equal(model.nodes_.weight, twin.nodes_.weight)
-
-
-def test_a_drawn_threshold_lies_below_the_largest_value_though_rounding_says_otherwise():
-    low, high = 1000.0, np.nextafter(1000.0, np.inf)
-    column = np.concatenate([np.arange(300.0), np.full(20, low), np.full(20, high)])
-    rows = np.column_stack([column, np.zeros(len(column))])
-    y = np.concatenate([np.arange(300) % 2, np.zeros(20), np.ones(20)])
-    for seed in range(8):
-        model = NUMBERS(splitter="random", monotonic_cst=[0, 1], random_state=seed).fit(rows, y)
-        assert model.nodes_.weight.min() > 0
-        np.testing.assert_array_equal(model.predict(rows), y)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from assay.tree.growth._utils import sort_column
+from assay.tree.growth._order import sort_column
 
 RNG = np.random.default_rng(0)
 COLUMNS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from assay.tree.growth._nominal import Method, column_splits, impurity
-from assay.tree.growth._nominal_loops import ENTROPY, GINI, SQUARED
+from assay.tree.growth._nominal_splits import ENTROPY, GINI, SQUARED
 
 NAMES = {SQUARED: "squared_error", GINI: "gini", ENTROPY: "entropy"}
 

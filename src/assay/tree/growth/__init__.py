@@ -10,6 +10,6 @@
     _hist_grower, _hist_loops     rows in bins, gradients summed per bin, leaf by leaf: the trees of boosting
     _levels, _stumps              trees of gradient boosting, level by level; the best stump under weights
 
-A compiled grower is made of three roles: a criterion (`_criterion`), a splitter of its own, and the builder
-(`_builder`): records of nodes, of limits and of splits, which node comes next, where its children lie.
+A compiled grower is made of three roles: a criterion (`_criteria`), a splitter of its own, and the builder
+(`_frontier`): records of nodes, of limits and of splits, which node comes next, where its children lie.
 """

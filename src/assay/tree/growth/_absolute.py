@@ -14,7 +14,7 @@ import numpy as np
 
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes
-from assay.tree.growth._builder import allowed
+from assay.tree.growth._monotone import allowed
 from assay.tree.growth._records import Limits, binary_nodes
 
 _WORTH = 4_000  # rows of a node from which columns go to threads

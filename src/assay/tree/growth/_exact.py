@@ -41,7 +41,7 @@ def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None, order
     codes, values = np.empty((d, n), dtype=np.int32), np.empty((d, n))
 
     def column(f: int) -> np.ndarray:
-        from assay.tree.growth._utils import code_column
+        from assay.tree.growth._order import code_column
 
         own = np.ascontiguousarray(X[:, f if order is None else order[f]])
         found = values[f, : code_column(own, codes[f], values[f])]

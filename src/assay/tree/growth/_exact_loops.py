@@ -11,22 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.jit import compiled
-from assay.tree.growth._builder import (
-    add_children,
-    is_enough,
-    keeps_order,
-    may_split,
-    middle_of,
-    narrow,
-    new_tree,
-    next_node,
-    partition,
-    value_of,
-    with_room,
-)
-from assay.tree.growth._criterion import add_up, children_purity, decrease, node_purity
-from assay.tree.growth._utils import DIGIT, next_column, share, sort_keys
+from assay.tree.growth._criteria import children_purity, decrease, node_purity, spread_of
+from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
+from assay.tree.growth._monotone import allowed, narrow, value_of
+from assay.tree.growth._random import below, share
 
+_DIGIT = 11
+_SMALL = 40  # rows up to which insertion is the fastest sort
 _FIRST = 1024  # nodes that are allocated before the tree has as many
 _FEW = 256  # codes of a column that are counted rather than sorted
 
@@ -54,7 +45,7 @@ class Workspace(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Which way the values of a node go with a column (0: any), and between which numbers they lie (`_builder`)."""
+    """Which way the values of a node go with a column (0: any), and between which numbers they lie (`_monotone`)."""
 
     sign: int
     low: float
@@ -68,62 +59,124 @@ def _new_codes(rows, n_codes, width):
 
 
 @compiled
-def _new_workspace(rows, n_codes, width, seed):
+def _new_room(rows, n_codes, width, seed):
     few, order, state = min(n_codes.max(), _FEW), np.arange(n_codes.shape[0]), np.array([seed], dtype=np.uint64)
     keys, spare = np.empty(rows, dtype=np.uint64), np.empty(rows, dtype=np.uint64)
-    digits = np.zeros(1 << DIGIT, dtype=np.int64)
+    digits = np.zeros(1 << _DIGIT, dtype=np.int64)
     cells, cell_rows = np.zeros((few, width)), np.zeros(few, dtype=np.int64)
     return Workspace(order, state, keys, spare, digits, cells, cell_rows, np.empty((2, width)))
 
 
 @compiled
-def _is_better(left, right, criterion, classes, limits, bounds, best):
-    """Tell whether a split is better than the best so far, heavy enough on both sides and allowed; if so, write its
-    purity."""
-    here, there, light = 0.0, 0.0, limits.min_weight_leaf
-    for k in range(classes if classes > 0 else 1):
-        here += left[k]
-        there += right[k]
-    if here <= 0 or there <= 0 or here < light or there < light:
+def sort_keys(keys, spare, counts, low, high):
+    """Sort keys by their upper 32 bits, which lie between low and high."""
+    n = keys.shape[0]
+    if n <= _SMALL:
+        for i in range(1, n):
+            key = keys[i]
+            j = i
+            while j > 0 and keys[j - 1] > key:
+                keys[j] = keys[j - 1]
+                j -= 1
+            keys[j] = key
+        return
+    base, span, shift = np.uint64(low), high - low, np.uint64(32)
+    source, target, flips = keys, spare, 0
+    while True:
+        size = min(span + 1, 1 << _DIGIT)
+        mask = np.uint64((1 << _DIGIT) - 1)
+        counts[:size] = 0
+        for i in range(n):
+            counts[np.int64((((source[i] >> np.uint64(32)) - base) >> (shift - np.uint64(32))) & mask)] += 1
+        total = 0
+        for k in range(size):
+            here = counts[k]
+            counts[k] = total
+            total += here
+        for i in range(n):
+            digit = np.int64((((source[i] >> np.uint64(32)) - base) >> (shift - np.uint64(32))) & mask)
+            target[counts[digit]] = source[i]
+            counts[digit] += 1
+        source, target, flips = target, source, flips + 1
+        span >>= _DIGIT
+        shift += np.uint64(_DIGIT)
+        if span == 0:
+            break
+    if flips % 2:
+        for i in range(n):
+            keys[i] = spare[i]
+
+
+@compiled
+def _keeps_order(left, right, classes, bounds, best):
+    """Tell whether the values of two sides go the way they must; if so, write the middle of them."""
+    if bounds.sign == 0:
+        return True
+    a, b = value_of(left, classes), value_of(right, classes)
+    if not allowed(a, b, bounds.sign, bounds.low, bounds.high):
         return False
-    purity = children_purity(left, right, criterion, classes)
-    if not purity > best.purity:
-        return False
-    if bounds.sign != 0:
-        a, b = value_of(left, classes), value_of(right, classes)
-        if not keeps_order(a, b, bounds.sign, bounds.low, bounds.high, best):
-            return False
-    best.purity = purity
+    best.middle = a / 2 + b / 2
     return True
 
 
 @compiled
-def _scan(found, m, column, total, criterion, classes, limits, bounds, sides, levels, state, best):
-    """Try every threshold between neighbours of the m codes found, or, where they are random, one drawn evenly between
-    the smallest and the largest value."""
+def _scan(found, m, column, total, criterion, classes, limits, bounds, sides, best):
+    """Try every threshold between neighbours of the m codes found."""
     code, count, sums, left, right = found.code, found.rows, found.sums, sides[0], sides[1]
-    least, random, drawn, rows, taken = limits.min_samples_leaf, limits.random, 0.0, 0, 0
+    width = total.shape[0]
+    least, light, weighed = limits.min_samples_leaf, limits.min_weight_leaf, classes if classes > 0 else 1
     left[:] = 0.0
     right[:] = total
+    rows, taken = 0, 0
     for i in range(m):
         rows += count[i]
-    if random:
-        first, last = levels[code[0]], levels[code[m - 1]]
-        drawn = first + (last - first) * share(state)
-        drawn = drawn if drawn < last else first  # rounding
     for i in range(m - 1):
+        for k in range(width):
+            left[k] += sums[i, k]
+            right[k] -= sums[i, k]
+        taken += count[i]
+        if taken < least or code[i] == code[i + 1]:
+            continue
+        if rows - taken < least:
+            break
+        here, there = 0.0, 0.0
+        for k in range(weighed):
+            here += left[k]
+            there += right[k]
+        if here <= 0 or there <= 0 or here < light or there < light:
+            continue
+        purity = children_purity(left, right, criterion, classes)
+        if purity > best.purity and _keeps_order(left, right, classes, bounds, best):
+            best.purity, best.column, best.low, best.high = purity, column, code[i], code[i + 1]
+
+
+@compiled
+def _draw(found, m, column, total, criterion, classes, limits, bounds, sides, levels, state, best):
+    """Try one threshold, drawn evenly between the smallest and the largest value of the column at this node."""
+    code, count, sums, left, right = found.code, found.rows, found.sums, sides[0], sides[1]
+    first, last = levels[code[0]], levels[code[m - 1]]
+    t = first + (last - first) * share(state)
+    left[:] = 0.0
+    right[:] = total
+    taken, rows = 0, 0
+    for i in range(m):
+        rows += count[i]
+    i = 0
+    while i < m - 1 and levels[code[i]] <= t:
         for k in range(total.shape[0]):
             left[k] += sums[i, k]
             right[k] -= sums[i, k]
         taken += count[i]
-        if taken < least or code[i] == code[i + 1] or (random and levels[code[i + 1]] <= drawn):
-            continue
-        if rows - taken < least:
-            break
-        if _is_better(left, right, criterion, classes, limits, bounds, best):
-            best.column, best.low, best.high, best.threshold = column, code[i], code[i + 1], drawn
-        if random:
-            break
+        i += 1
+    weighed = classes if classes > 0 else 1
+    here, there = left[:weighed].sum(), right[:weighed].sum()
+    if min(taken, rows - taken) < limits.min_samples_leaf or here <= 0 or there <= 0:
+        return
+    if here < limits.min_weight_leaf or there < limits.min_weight_leaf:
+        return
+    purity = children_purity(left, right, criterion, classes)
+    if purity > best.purity and _keeps_order(left, right, classes, bounds, best):
+        best.purity, best.column, best.low, best.high, best.threshold = purity, column, code[i - 1], code[i], t
 
 
 @compiled
@@ -131,12 +184,20 @@ def _find_split(columns, target, rows, total, limits, monotone, within, workspac
     """Write the best split of a node over `max_features` columns that are not constant there, drawn in turn; `rows`
     are those of the node, `within` (2,) the bounds of its values."""
     d, tried, drawn = columns.n_codes.shape[0], 0, 0
-    state, sides, few, n = workspace.state, workspace.sides, workspace.cells.shape[0], rows.shape[0]
+    order, state, sides, few, n = (
+        workspace.order,
+        workspace.state,
+        workspace.sides,
+        workspace.cells.shape[0],
+        rows.shape[0],
+    )
     criterion, classes = target.criterion, target.classes
     drawing = limits.max_features < d or limits.random
     best.purity, best.column = -np.inf, -1
     while drawn < d and (tried < limits.max_features or best.column < 0):
-        f = next_column(workspace.order, drawn, drawing, state)
+        j = drawn + (below(state, d - drawn) if drawing else 0)
+        f = order[j]
+        order[j], order[drawn] = order[drawn], f
         drawn += 1
         codes, n_codes = columns.codes[f], columns.n_codes[f]
         if n_codes <= few and n > n_codes // 8:
@@ -147,15 +208,39 @@ def _find_split(columns, target, rows, total, limits, monotone, within, workspac
             continue
         tried += 1
         bounds = Bounds(monotone[f] if monotone.size else 0, within[0], within[1])
-        levels = columns.levels[columns.starts[f] :]
-        _scan(found, m, f, total, criterion, classes, limits, bounds, sides, levels, state, best)
+        if limits.random:
+            levels = columns.levels[columns.starts[f] :]
+            _draw(found, m, f, total, criterion, classes, limits, bounds, sides, levels, state, best)
+        else:
+            _scan(found, m, f, total, criterion, classes, limits, bounds, sides, best)
+
+
+@compiled
+def _add_up(rows, target, node, total):
+    """Write the sums of a node's rows to `total`, their weighted squares to the node; tell whether the targets
+    differ."""
+    y, weight, classes = target.y, target.weight, target.classes
+    first, differ, squares = y[rows[0]], False, 0.0
+    total[:] = 0.0
+    for i in range(rows.shape[0]):
+        r = rows[i]
+        w = weight[r] if weight.size else 1.0
+        differ |= y[r] != first
+        if classes > 0:
+            total[np.int64(y[r])] += w
+        else:
+            total[0] += w
+            total[1] += w * y[r]
+            squares += spread_of(y[r], w, target.criterion)
+    node.squares = squares
+    return differ
 
 
 @compiled
 def _open(columns, target, rows, node, total, limits, monotone, within, workspace, found, split):
     """Write sums, purity, best split and gain of a node; tell whether it is worth splitting."""
     own = rows[node.start : node.stop]
-    differ = add_up(own, target.y, target.weight, target.classes, target.criterion, node, total)
+    differ = _add_up(own, target, node, total)
     node.purity = node_purity(total, target.criterion, target.classes)
     if not differ:
         node.squares = node.purity  # an impurity of exactly 0
@@ -196,7 +281,7 @@ def grow(columns, target, rows, limits, seed, between, monotone, within):
     nodes, splits, value = tree.nodes, tree.splits, np.empty((min(tree.nodes.size, _FIRST), width))
     bounds = np.empty((nodes.size if monotone.size else 1, 2))
     bounds[0] = within
-    workspace, found = _new_workspace(m, columns.n_codes, width, seed), _new_codes(m, columns.n_codes, width)
+    workspace, found = _new_room(m, columns.n_codes, width, seed), _new_codes(m, columns.n_codes, width)
     fresh, end, waiting = 0, 1, 0
     while True:
         value = with_room(value, fresh, end)
@@ -212,7 +297,7 @@ def grow(columns, target, rows, limits, seed, between, monotone, within):
             break
         waiting -= 1
         node, split = nodes[at], splits[at]
-        boundary = partition(columns.codes[split.column], split.low, -1, 0, rows, workspace.keys, node.start, node.stop)
+        boundary = _partition(columns.codes[split.column], split.low, rows, workspace.keys, node.start, node.stop)
         add_children(nodes, at, _threshold(columns, split, limits, between), split.column, boundary, end)
         if monotone.size:
             narrow(bounds, at, end, monotone[split.column], split.middle)
@@ -272,3 +357,20 @@ def _sort_codes(codes, target, rows, keys, spare, digits, found):
         else:
             sums[i, 0], sums[i, 1] = w, w * y[r]
     return n
+
+
+@compiled
+def _partition(codes, last, rows, spare, start, stop):
+    """Reorder rows[start:stop], codes up to `last` first; return where the others begin."""
+    left, right = start, 0
+    for i in range(start, stop):
+        r = rows[i]
+        if codes[r] <= last:
+            rows[left] = r
+            left += 1
+        else:
+            spare[right] = np.uint64(r)
+            right += 1
+    for i in range(right):
+        rows[left + i] = np.int64(spare[i])
+    return left

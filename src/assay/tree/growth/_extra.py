@@ -11,7 +11,7 @@ def grow_extra(
     X: np.ndarray, y: np.ndarray, weight: np.ndarray, n_classes: np.ndarray, criterion: str, limits: Limits, seed: int
 ) -> Nodes:
     """Return one tree of the rows with a weight above 0; y and n_classes as in `grow_general`."""
-    from assay.tree.growth._extra_loops import grow
+    from assay.tree.growth._extra_loops import grow_extra as grow
 
     rows = np.flatnonzero(weight > 0).astype(np.uint64)
     y, weight = np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64)

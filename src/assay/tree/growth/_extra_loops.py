@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.jit import compiled, prefetch
-from assay.tree.growth._builder import add_children, is_enough, may_split, new_tree, next_node
-from assay.tree.growth._criterion import add_up, children_purity, decrease, node_purity, spread_of
+from assay.tree.growth._criteria import children_purity, decrease, node_purity, spread_of
+from assay.tree.growth._frontier import add_children, is_enough, may_split, new_tree, next_node
+from assay.tree.growth._random import below, draw_columns, share
 from assay.tree.growth._records import FRIEDMAN, GINI, SQUARED
-from assay.tree.growth._utils import below, draw_columns, share
 
 _BLOCK = 512  # rows whose columns are copied side by side, to be read twice
 _AHEAD = np.uint64(8)  # rows between asking for a row and using it
@@ -38,7 +38,7 @@ class Workspace(NamedTuple):
 
 
 @compiled
-def _new_workspace(columns, most, width, counted, seed):
+def _new_room(columns, most, width, counted, seed):
     order, state = np.arange(columns).astype(np.uint64), np.array([seed], dtype=np.uint64)
     sums, taken = np.empty((width, most)), np.empty(most if counted else 0)
     block, sides = np.empty((_BLOCK, most)), np.empty((4, width))
@@ -152,10 +152,14 @@ def _purity(total, y, criterion, classes, sides):
 
 @compiled
 def _purities(y, classes, criterion, total, k, workspace):
-    """Write the weight below the threshold of each column, and the purity of both sides (see `_criterion`); return the
+    """Write the weight below the threshold of each column, and the purity of both sides (see `_criteria`); return the
     weight of the node."""
-    sums, sides = workspace.sums, workspace.sides
-    weights, purity = workspace.offers[_WEIGHT, :k], workspace.offers[_PURITY, :k]
+    sums, weights, purity, sides = (
+        workspace.sums,
+        workspace.offers[_WEIGHT, :k],
+        workspace.offers[_PURITY, :k],
+        workspace.sides,
+    )
     whole, outputs = 0.0, y.size // y.shape[0]
     weights[:] = 0.0
     for c in range(max(classes, 1)):
@@ -213,22 +217,33 @@ def _find_split(X, rows, target, total, limits, workspace, best):
 
 @compiled
 def _add_up(rows, y, weight, classes, criterion, node, total):
-    """Do what `add_up` does, for one output or several."""
-    if y.ndim == 1:
-        return add_up(rows, y, weight, classes, criterion, node, total)
+    """Write the sums of a node's rows to `total`, their weighted squares to the node; tell whether the targets
+    differ."""
     total[:] = 0.0
     squares, differ = 0.0, False
-    for o in range(y.shape[1]):
-        first = y[rows[0], o]
+    if y.ndim == 1:
+        first = y[rows[0]]
         for i in range(np.uint64(rows.shape[0])):
-            w, t = weight[rows[i]], y[rows[i], o]
+            w, t = weight[rows[i]], y[rows[i]]
             differ |= t != first
             if classes > 0:
-                total[o * classes + np.int64(t)] += w
+                total[np.int64(t)] += w
             else:
-                total[0] += w if o == 0 else 0.0
-                total[1 + o] += w * t
-                squares += spread_of(t, w, criterion) / y.shape[1]
+                total[0] += w
+                total[1] += w * t
+                squares += spread_of(t, w, criterion)
+    else:
+        for o in range(y.shape[1]):
+            first = y[rows[0], o]
+            for i in range(np.uint64(rows.shape[0])):
+                w, t = weight[rows[i]], y[rows[i], o]
+                differ |= t != first
+                if classes > 0:
+                    total[o * classes + np.int64(t)] += w
+                else:
+                    total[0] += w if o == 0 else 0.0
+                    total[1 + o] += w * t
+                    squares += spread_of(t, w, criterion) / y.shape[1]
     node.squares = squares
     return differ
 
@@ -263,7 +278,7 @@ def _open(X, rows, target, node, total, limits, workspace, split):
 
 
 @compiled
-def grow(X, target, rows, limits, seed):
+def grow_extra(X, target, rows, limits, seed):
     """Grow a tree; return its nodes (see `_records.NODE`) and their sums.
 
     X (n, columns); target: see `_records.Target`, with the most classes of any output; rows: row numbers (uint64) of
@@ -274,7 +289,7 @@ def grow(X, target, rows, limits, seed):
     tree = new_tree(rows.shape[0], limits)
     nodes, splits = tree.nodes, tree.splits
     total, spare = np.empty((nodes.size, width)), np.empty_like(rows)
-    workspace = _new_workspace(X.shape[1], limits.max_features, width, limits.min_samples_leaf > 1, seed)
+    workspace = _new_room(X.shape[1], limits.max_features, width, limits.min_samples_leaf > 1, seed)
     fresh, end, waiting = 0, 1, 0
     while True:
         for at in range(fresh, end):

@@ -6,27 +6,19 @@ column are sorted by code; a scan tries every threshold, once with the rows with
 to the right, also all alone) and once before them (to the left). Impurities are means over the outputs.
 """
 
+from math import log
 from typing import NamedTuple
 
 import numpy as np
 
 from assay.jit import compiled
 from assay.tree.growth._absolute_loops import running_losses
-from assay.tree.growth._builder import (
-    add_children,
-    is_enough,
-    keeps_order,
-    may_split,
-    middle_of,
-    narrow,
-    new_tree,
-    next_node,
-    partition,
-    with_room,
-)
-from assay.tree.growth._criterion import decrease, mean_children_purity, mean_purity, spread_of
-from assay.tree.growth._records import ABSOLUTE
-from assay.tree.growth._utils import DIGIT, below, next_column, share, sort_keys
+from assay.tree.growth._criteria import POSITIVE, spread_of
+from assay.tree.growth._exact_loops import sort_keys
+from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
+from assay.tree.growth._monotone import allowed, narrow
+from assay.tree.growth._random import below, share
+from assay.tree.growth._records import ABSOLUTE, ENTROPY, FRIEDMAN, POISSON
 
 _EVERYTHING = 1e150  # at least: parts the rows with a value from those without; the largest number of certificates
 
@@ -69,14 +61,14 @@ class Workspace(NamedTuple):
 
 
 @compiled
-def _new_workspace(rows, columns, outputs, width, seed, criterion):
+def _new_room(rows, columns, outputs, width, seed, criterion):
     m = rows if criterion == ABSOLUTE else 0
     return Workspace(
         np.arange(columns),
         np.array([seed], dtype=np.uint64),
         np.empty(rows, dtype=np.uint64),
         np.empty(rows, dtype=np.uint64),
-        np.zeros(1 << DIGIT, dtype=np.int64),
+        np.zeros(1 << 11, dtype=np.int64),
         np.empty(rows, dtype=np.int64),
         np.empty(rows, dtype=np.int64),
         np.empty((2, width)),
@@ -102,6 +94,40 @@ def _add_row(sums, r, y, weight, first, classes):
 
 
 @compiled
+def mean_purity(sums, outputs, criterion):
+    """Return the purity (`_criteria`) of the sums of some rows, mean over outputs."""
+    weight, out = sums[0], 0.0
+    if criterion == ENTROPY:
+        for k in range(1, sums.shape[0]):
+            if sums[k] > 0:
+                out += sums[k] * log(sums[k])
+        return (out - outputs * weight * log(weight)) / log(2.0) / outputs
+    if criterion == POISSON:
+        for k in range(1, sums.shape[0]):
+            out += sums[k] * log(sums[k] / weight) if sums[k] > 0 else 0.0
+        return out / outputs
+    for k in range(1, sums.shape[0]):
+        out += sums[k] * sums[k]
+    return out / weight / outputs
+
+
+@compiled
+def mean_children_purity(left, right, total, outputs, criterion):
+    """Return the purity of two children of a node with these sums together."""
+    if criterion == FRIEDMAN:
+        gap = 0.0
+        for k in range(1, left.shape[0]):
+            gap += left[k] / left[0] - right[k] / right[0]
+        gap /= left.shape[0] - 1
+        return left[0] * right[0] / (left[0] + right[0]) * gap * gap
+    if criterion == POISSON:
+        for k in range(1, left.shape[0]):
+            if total[k] > 0 and min(left[k], right[k]) <= POSITIVE * total[k]:
+                return -np.inf
+    return mean_purity(left, outputs, criterion) + mean_purity(right, outputs, criterion)
+
+
+@compiled
 def _deviations(places, workspace):
     """Write the sums of absolute deviations from their medians of the first rows in this order, and of the others."""
     m, outputs = places.shape[0], workspace.rank.shape[0]
@@ -115,9 +141,17 @@ def _deviations(places, workspace):
             sums[:] = 0.0
             medians = workspace.medians[side, : m if o == 0 else 0]
             running_losses(
-                places, rank[o, :m], levels[o, :m], workspace.weights, weights, sums, out, values[o, :m], medians,
+                places,
+                rank[o, :m],
+                levels[o, :m],
+                workspace.weights,
+                weights,
+                sums,
+                out,
+                values[o, :m],
+                medians,
                 side == 1,
-            )  # fmt: skip
+            )
             for i in range(m):
                 total[i] += out[i] / outputs
 
@@ -129,9 +163,14 @@ def _keeps_order(i, task, sign, low, high, workspace, best):
         return True
     left, right = workspace.sides[0], workspace.sides[1]
     if task.criterion == ABSOLUTE:
-        return keeps_order(workspace.medians[0, i], workspace.medians[1, i + 1], sign, low, high, best)
-    at = 2 if task.classes else 1
-    return keeps_order(left[at] / left[0], right[at] / right[0], sign, low, high, best)
+        a, b = workspace.medians[0, i], workspace.medians[1, i + 1]
+    else:
+        at = 2 if task.classes else 1
+        a, b = left[at] / left[0], right[at] / right[0]
+    if not allowed(a, b, sign, low, high):
+        return False
+    best.middle = a / 2 + b / 2
+    return True
 
 
 @compiled
@@ -283,7 +322,9 @@ def _find_split(columns, gaps, task, rows, total, limits, monotone, within, work
     drawing = limits.max_features < d or limits.random
     best.purity, best.column = -np.inf, -1
     while drawn < d and (tried < limits.max_features or best.column < 0):
-        f = next_column(workspace.order, drawn, drawing, workspace.state)
+        j = drawn + (below(workspace.state, d - drawn) if drawing else 0)
+        f = workspace.order[j]
+        workspace.order[j], workspace.order[drawn] = workspace.order[drawn], f
         drawn += 1
         if limits.random and task.criterion != ABSOLUTE and gaps[f] < 0 and monotone.size == 0:
             first, last = _read_codes(columns.codes[f], rows, workspace.code)
@@ -380,8 +421,26 @@ def _open(columns, gaps, task, rows, node, total, value, limits, monotone, withi
     side = _find_split(columns, gaps, task, own, total, limits, monotone, within, workspace, split)
     if split.column < 0:
         return -2
-    node.gain = decrease(split.purity, node.purity, task.criterion)
+    node.gain = split.purity - (0.0 if task.criterion == FRIEDMAN else node.purity)
     return side if is_enough(node.gain, limits, 1e-300) else -2
+
+
+@compiled
+def _partition(codes, last, gap, side, rows, spare, start, stop):
+    """Reorder rows[start:stop]: codes up to `last`, and rows without a value if their side is 0, first; return where
+    the others begin."""
+    left, right = start, 0
+    for i in range(start, stop):
+        r = rows[i]
+        if (side == 0) if codes[r] == gap else codes[r] <= last:
+            rows[left] = r
+            left += 1
+        else:
+            spare[right] = np.uint64(r)
+            right += 1
+    for i in range(right):
+        rows[left + i] = np.int64(spare[i])
+    return left
 
 
 @compiled
@@ -409,7 +468,7 @@ def grow(columns, gaps, task, rows, limits, seed, monotone):
     value = np.empty((nodes.size if task.criterion == ABSOLUTE else 1, outputs))
     sides, bounds = np.full(nodes.size, -1, dtype=np.int64), np.empty((nodes.size, 2))
     bounds[0] = -np.inf, np.inf
-    workspace = _new_workspace(m, columns.n_codes.shape[0], outputs, width, seed, task.criterion)
+    workspace = _new_room(m, columns.n_codes.shape[0], outputs, width, seed, task.criterion)
     fresh, end, waiting = 0, 1, 0
     while True:
         sums = with_room(sums, fresh, end)
@@ -428,7 +487,7 @@ def grow(columns, gaps, task, rows, limits, seed, monotone):
         waiting -= 1
         node, split = nodes[at], splits[at]
         codes, gap = columns.codes[split.column], gaps[split.column]
-        boundary = partition(codes, split.low, gap, sides[at], rows, workspace.spare, node.start, node.stop)
+        boundary = _partition(codes, split.low, gap, sides[at], rows, workspace.spare, node.start, node.stop)
         add_children(nodes, at, _threshold(columns, split, limits), split.column, boundary, end)
         narrow(bounds, at, end, monotone[split.column] if monotone.size else 0, split.middle)
         fresh, end = end, end + 2

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.jit import compiled, prefetch, trailing_zeros
-from assay.tree.growth._builder import add_children, is_enough, may_split, new_tree, next_node
-from assay.tree.growth._criterion import purity_of
+from assay.tree.growth._criteria import purity_of
+from assay.tree.growth._frontier import add_children, is_enough, may_split, new_tree, next_node
+from assay.tree.growth._random import draw_columns
 from assay.tree.growth._records import GINI
-from assay.tree.growth._utils import draw_columns
 
 BINS = 256
 _TIMES = (1 << 32) - 1

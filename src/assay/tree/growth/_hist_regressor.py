@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.jit import compiled, prefetch, trailing_zeros
-from assay.tree.growth._builder import add_children, is_enough, may_split, new_tree, next_node
+from assay.tree.growth._frontier import add_children, is_enough, may_split, new_tree, next_node
 from assay.tree.growth._hist_classifier import BINS, bin_threshold, partition_entries
-from assay.tree.growth._utils import draw_columns
+from assay.tree.growth._random import draw_columns
 
 _CELL = 3
 _SMALL = 256  # rows up to which marking the occupied bins one by one pays

@@ -9,7 +9,8 @@ A nominal column has a branch for each level, or two: then the best subset of le
 classes and for numbers (levels ordered by their mean, Breiman et al. 1984, 9.4), by trying all subsets of up to ten
 levels otherwise, one level against the rest beyond that. A row without the value goes to all branches with weight w
 r_v, or to the branch that is best. Nodes of forests look at some columns only, drawn anew for each; extremely
-randomised ones judge one threshold, or one subset of levels, drawn from each. The loops are in `_nominal_loops`.
+randomised ones judge one threshold, or one subset of levels, drawn from each. The loops are in `_nominal_splits`
+and `_nominal_loops`.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ import numpy as np
 
 from assay.tree._nodes import Nodes
 
-_KINDS = ("squared_error", "gini", "entropy")  # by their numbers in `_nominal_loops`
+_KINDS = ("squared_error", "gini", "entropy")  # by their numbers in `_nominal_splits`
 
 
 class Method(NamedTuple):
@@ -48,7 +49,7 @@ class Method(NamedTuple):
 
     def rules(self, n_columns: int) -> Any:
         """Return the method as compiled code reads it, for a table of that many columns."""
-        from assay.tree.growth._nominal_loops import Rules
+        from assay.tree.growth._nominal_splits import Rules
 
         least, split_least = self.min_samples_leaf - 1e-9, self.min_samples_split - 1e-9
         flags = (self.criterion == "gain_ratio", self.split == "multiway", self.missing == "direction", self.random)
@@ -85,7 +86,7 @@ def impurity(totals: np.ndarray, criterion: str) -> np.ndarray:
 
 def code_table(X: np.ndarray, levels: dict[int, int]) -> Any:
     """Return the codes of a table whose nominal columns hold codes already, NaN for missing values."""
-    from assay.tree.growth._nominal_loops import Coded
+    from assay.tree.growth._nominal_splits import Coded
 
     n, d = X.shape
     codes, n_codes, values = np.empty((d, n), dtype=np.int32), np.zeros(d, dtype=np.int64), []
@@ -128,7 +129,7 @@ def grow_nominal(coded: Any, y: np.ndarray, weight: np.ndarray, method: Method, 
 
 def column_splits(X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method) -> list[Split | None]:
     """Return the best split of all rows by each column, None for a column that has none."""
-    from assay.tree.growth import _nominal_loops as loops
+    from assay.tree.growth import _nominal_splits as loops
 
     coded = code_table(X, method.levels)
     workspace = loops.new_workspace(coded, method.width, np.uint64(0))
@@ -142,7 +143,7 @@ def column_splits(X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Meth
 
 def _own(weight: np.ndarray) -> np.ndarray:
     """Return the rows that count, and their weights, as compiled code reads them."""
-    from assay.tree.growth._nominal_loops import OWN
+    from assay.tree.growth._nominal_splits import OWN
 
     rows = np.flatnonzero(weight > 0)
     own = np.empty(len(rows), dtype=OWN)

@@ -23,7 +23,7 @@ NODE = np.dtype(
         ("column", np.int32),  # -1 in a leaf
         ("child", np.int32),  # first child, -1 in a leaf
         ("threshold", np.float64),
-        ("purity", np.float64),  # see `_criterion`
+        ("purity", np.float64),  # see `_criteria`
         ("gain", np.float64),  # decrease of impurity times weight by the best split, 0 if there is none
         ("squares", np.float64),  # weighted squares of the targets; under Poisson's criterion sum w y ln y
         ("start", np.int64),

@@ -42,8 +42,8 @@ def sorts(data: Any, limits: Limits, criterion: str) -> bool:
 
 def sort_columns(data: Any, n_jobs: int | None, order: np.ndarray | None = None) -> list[Column]:
     """Return the sorted columns, in this order if one is given; of sparse rows, zeros have no entries."""
+    from assay.tree.growth._order import sort_column
     from assay.tree.growth._sorted_loops import write_keys
-    from assay.tree.growth._utils import sort_column
 
     n, d = data.rows.n_rows, data.rows.n_features
     sparse = data.sparse is not None

@@ -12,9 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.jit import compiled
-from assay.tree.growth._builder import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
-from assay.tree.growth._criterion import decrease, mean_children_purity, mean_purity, spread_of
-from assay.tree.growth._utils import next_column
+from assay.tree.growth._criteria import spread_of
+from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
+from assay.tree.growth._general_loops import mean_children_purity, mean_purity
+from assay.tree.growth._random import below
+from assay.tree.growth._records import FRIEDMAN
 
 SQUARES, COUNTS, OTHER = 0, 1, 2  # squared errors of numbers; Gini of whole weights; everything else
 _ROW = np.uint64(0xFFFFFFFF)
@@ -172,20 +174,54 @@ def _find_split(keys, start, stop, n, entries, learned, task, total, limits, wor
     begin[found] = stop
     d, tried, drawn, outputs, kind = block.shape[0], 0, 0, task.first.shape[0] - 1, task.criterion
     best.purity, best.column = -np.inf, -1
-    drawing, listed = limits.max_features < d, workspace.listed
-    if drawing:
+    if limits.max_features >= d:
         for j in range(found):
-            listed[which[j]] = j
-    while drawn < (d if drawing else found) and (tried < limits.max_features or best.column < 0):
-        j = drawn
-        if drawing:
-            f = next_column(workspace.order, drawn, True, workspace.state)
-            j = listed[f]
+            f = which[j]
+            _scan(
+                keys,
+                begin[j],
+                begin[j + 1],
+                n,
+                block[f],
+                learned,
+                total,
+                outputs,
+                limits,
+                workspace.sides,
+                f,
+                kind,
+                best,
+            )
+        return
+    order, listed = workspace.order, workspace.listed
+    for j in range(found):
+        listed[which[j]] = j
+    while drawn < d and (tried < limits.max_features or best.column < 0):
+        at = drawn + below(workspace.state, d - drawn)
+        f = order[at]
+        order[at], order[drawn] = order[drawn], f
         drawn += 1
-        if drawing and (j >= found or which[j] != f):
-            continue
-        f, here, there = which[j], begin[j], begin[j + 1]
-        tried += _scan(keys, here, there, n, block[f], learned, total, outputs, limits, workspace.sides, f, kind, best)
+        j = listed[f]
+        if (
+            j < found
+            and which[j] == f
+            and _scan(
+                keys,
+                begin[j],
+                begin[j + 1],
+                n,
+                block[f],
+                learned,
+                total,
+                outputs,
+                limits,
+                workspace.sides,
+                f,
+                kind,
+                best,
+            )
+        ):
+            tried += 1
 
 
 @compiled
@@ -298,7 +334,7 @@ def grow(entries, keys, learned, task, rows, limits, seed):
             )  # fmt: skip
             if split.column < 0:
                 continue
-            node.gain = decrease(split.purity, node.purity, task.criterion)
+            node.gain = split.purity - (0.0 if task.criterion == FRIEDMAN else node.purity)
             if is_enough(node.gain, limits, 1e-300):
                 tree.frontier[waiting] = new
                 waiting += 1

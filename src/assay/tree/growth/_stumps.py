@@ -23,7 +23,7 @@ def sort_columns(X: np.ndarray, n_jobs: int | None) -> Sorted:
     order, last = np.empty((d, n), dtype=np.int32), np.zeros((d, n), dtype=np.uint8)
 
     def work(f: int) -> None:
-        from assay.tree.growth._utils import sort_column
+        from assay.tree.growth._order import sort_column
 
         column = np.ascontiguousarray(X[:, f])
         sort_column(column, order[f])

@@ -1,4 +1,4 @@
-"""Compiled criteria of splits: impurities of nodes, for one output and as means over several.
+"""Compiled criteria of splits.
 
 A criterion is written as a purity: minus the impurity times the weight of a node, up to a term that no split of it
 changes. The purity of both children less that of the node is the decrease of impurity times weight.
@@ -68,63 +68,3 @@ def children_purity(left, right, criterion, classes):
 def decrease(children, node, criterion):
     """Return the decrease of impurity times weight, from the purities of the children and of the node."""
     return children - (0.0 if criterion == FRIEDMAN else node)
-
-
-@compiled
-def add_up(rows, y, weight, classes, criterion, node, total):
-    """Write the sums of a node's rows to `total`, their weighted squares to the node; tell whether the targets differ.
-
-    y (n,) of all rows; weight (n,), or empty where all weigh 1.
-    """
-    first, differ, squares = y[rows[0]], False, 0.0
-    total[:] = 0.0
-    for i in range(rows.shape[0]):
-        r = rows[i]
-        w = weight[r] if weight.size else 1.0
-        differ |= y[r] != first
-        if classes > 0:
-            total[np.int64(y[r])] += w
-        else:
-            total[0] += w
-            total[1] += w * y[r]
-            squares += spread_of(y[r], w, criterion)
-    node.squares = squares
-    return differ
-
-
-# Several outputs: sums are the weight, then the weights of the classes of each output, or its weighted sum
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-@compiled
-def mean_purity(sums, outputs, criterion):
-    """Return the purity of the sums of some rows, mean over outputs."""
-    weight, out = sums[0], 0.0
-    if criterion == ENTROPY:
-        for k in range(1, sums.shape[0]):
-            if sums[k] > 0:
-                out += sums[k] * log(sums[k])
-        return (out - outputs * weight * log(weight)) / log(2.0) / outputs
-    if criterion == POISSON:
-        for k in range(1, sums.shape[0]):
-            out += sums[k] * log(sums[k] / weight) if sums[k] > 0 else 0.0
-        return out / outputs
-    for k in range(1, sums.shape[0]):
-        out += sums[k] * sums[k]
-    return out / weight / outputs
-
-
-@compiled
-def mean_children_purity(left, right, total, outputs, criterion):
-    """Return the purity of two children of a node with these sums together."""
-    if criterion == FRIEDMAN:
-        gap = 0.0
-        for k in range(1, left.shape[0]):
-            gap += left[k] / left[0] - right[k] / right[0]
-        gap /= left.shape[0] - 1
-        return left[0] * right[0] / (left[0] + right[0]) * gap * gap
-    if criterion == POISSON:
-        for k in range(1, left.shape[0]):
-            if total[k] > 0 and min(left[k], right[k]) <= POSITIVE * total[k]:
-                return -np.inf
-    return mean_purity(left, outputs, criterion) + mean_purity(right, outputs, criterion)

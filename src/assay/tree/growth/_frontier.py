@@ -3,12 +3,6 @@
 A grower opens the nodes that were just made (their sums, their best split) and puts those worth splitting on the
 frontier; `next_node` takes one off it, and `add_children` lays its two children side by side after all other nodes.
 The rows of a node are a stretch, start .. stop - 1, of the grower's row numbers, which it reorders in place.
-
-Values may have to rise (sign 1) or fall (sign -1) with some columns. A split on such a column is allowed if its
-children's values (means, or shares of class 1) lie within the node's bounds, in the order of the sign; the middle of
-these two values divides the bounds for everything below. Other splits hand the bounds on, and a value outside the
-bounds of its node is moved to the nearer one. Since the middle lies between the bounds of its node, any two leaves that
-a split on such a column separates have values on the right sides of it.
 """
 
 from typing import NamedTuple
@@ -101,59 +95,3 @@ def middle_of(low, high):
     """Return a threshold t with low <= t < high, half-way between them unless rounding forbids."""
     middle = low / 2 + high / 2
     return middle if low <= middle < high else low
-
-
-@compiled
-def partition(codes, last, gap, side, rows, spare, start, stop):
-    """Reorder rows[start:stop]: codes up to `last`, and rows without a value (code `gap`) if their side is 0, first;
-    return where the others begin."""
-    left, right = start, 0
-    for i in range(start, stop):
-        r = rows[i]
-        if (side == 0) if codes[r] == gap else codes[r] <= last:
-            rows[left] = r
-            left += 1
-        else:
-            spare[right] = np.uint64(r)
-            right += 1
-    for i in range(right):
-        rows[left + i] = np.int64(spare[i])
-    return left
-
-
-# Monotone columns
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-@compiled
-def value_of(sums, classes):
-    """Return the share of class 1 from class weights (2,), or the mean from weight and sum (2,)."""
-    return sums[1] / (sums[0] + sums[1]) if classes > 0 else sums[1] / sums[0]
-
-
-@compiled
-def allowed(left, right, sign, low, high):
-    """Tell whether two children's values lie between low and high, in the order of the sign."""
-    return min(left, right) >= low and max(left, right) <= high and (left - right) * sign <= 0
-
-
-@compiled
-def narrow(bounds, node, child, sign, middle):
-    """Write the bounds (nodes, 2) of the two children of a node."""
-    bounds[child] = bounds[node]
-    bounds[child + 1] = bounds[node]
-    if sign > 0:
-        bounds[child, 1] = middle
-        bounds[child + 1, 0] = middle
-    elif sign < 0:
-        bounds[child, 0] = middle
-        bounds[child + 1, 1] = middle
-
-
-@compiled
-def keeps_order(left, right, sign, low, high, best):
-    """Tell whether a split is `allowed`; if so, write the middle of the children's values to it."""
-    if not allowed(left, right, sign, low, high):
-        return False
-    best.middle = left / 2 + right / 2
-    return True

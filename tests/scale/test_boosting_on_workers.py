@@ -129,7 +129,8 @@ def test_a_killed_worker_changes_no_tree(at, monkeypatch):
     def killing(client, self, method, *arguments):
         calls.append(method)
         if method == at and calls.count("begin") and calls.count("draw") == 2 and not killed:
-            killed.append(min(client.run(os.getpid).values()))
+            holder = self._holders[0][1]._address
+            killed.append(client.run(os.getpid, workers=[holder])[holder])
             os.kill(killed[0], signal.SIGKILL)
         return each(self, method, *arguments)
 

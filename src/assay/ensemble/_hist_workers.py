@@ -17,7 +17,7 @@ from assay.scan import Block, Rows, rows_per_block, thread_map
 from assay.scan.draws import Draw
 from assay.tree._nodes import Nodes
 from assay.tree.growth._bins import Binned, Binner, bins_of, stretches
-from assay.tree.growth._hist_rows import Division, Search, sum_type
+from assay.tree.growth._hist_rows import Division, GrowingRows, Search, sum_type
 
 _SEARCHED = 64  # columns searched together
 
@@ -145,7 +145,7 @@ class Workers:
         self.firsts = {number: int(end) - counts[number] for number, end in zip(sorted(counts), ends)}
         self.pinned.journal.clear()
         self.each("number", self.firsts)
-        self.rows = SpreadRows(self, binner, self.n_rows, rows.n_jobs)
+        self.rows: GrowingRows = SpreadRows(self, binner, self.n_rows, rows.n_jobs)
 
     def each(self, method: str, *arguments: Any) -> list[Any]:
         return self.pinned.each(method, *arguments)

@@ -58,7 +58,8 @@ class Watch:
         data, numbers = self.training
         self.train.append(self._score(data, numbers[self.chosen], scores))
         if self.validates:
-            self.validation.append(self._score(*self.validating, self.store.validation.scores))
+            data, numbers = self.validating
+            self.validation.append(self._score(data, numbers, self.store.validation.scores))
 
     def _score(self, data: Read, rows: Any, scores: np.ndarray) -> float:
         """Return what the scorer says of some rows whose scores are known."""

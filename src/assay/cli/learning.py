@@ -251,9 +251,8 @@ def _show(console: Console, source: str, data: RawTable, target: str, found: Stu
     console.print(leaderboard(found))
     say(console, _measured(found), "dim")
     say(console, found.why)
-    for one in found.candidates:
-        if one.note:
-            say(console, f"{one.name}: {one.note}", "dim")
+    for sentence in dict.fromkeys(f"{row.name}: {row.note}" for row in found.candidates if row.note):
+        say(console, sentence, "dim")
 
 
 def leaderboard(found: Study) -> Grid:

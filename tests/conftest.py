@@ -1,14 +1,20 @@
-"""Options and markers: `--long` runs release-size simulations, `--quick` a few cases of each test; `mission` markers
-must name known rows."""
+"""Options and markers. `--quick` runs a few cases of each test that stays in this process; `--long` adds simulations
+and attacks at release size; `--long-part DAY` runs these alone, a third of them by the day of the year. `mission`
+markers must name known rows."""
 
+import os
 import signal
 from collections import defaultdict
 from collections.abc import Iterator
+from zlib import crc32
 
 import hypothesis
 import pytest
 
 from tests.mission import row_names, rows_of
+
+LONG_PARTS = 3
+_SERVERS = {"studio", "scale", "serve", "cli"}  # folders of tests that start processes, browsers or clusters
 
 hypothesis.settings.register_profile(  # neither luck nor a busy machine decides
     "suite", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -19,6 +25,15 @@ hypothesis.settings.load_profile("suite")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run simulations and attacks at release size")
     parser.addoption("--quick", action="store_true", help="run three cases of each test, and none that starts servers")
+    parser.addoption(
+        "--long-part", type=int, metavar="DAY",
+        help=f"run long tests alone, one in {LONG_PARTS} of them: those whose turn it is on this day of the year",
+    )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the workers of `-n`, which have a processor each, one thread of BLAS: more would wait for each other."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -26,27 +41,50 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     unknown = {row for item in items for row in rows_of(item)} - known.keys()
     if unknown:
         raise pytest.UsageError(f"mission markers name unknown rows: {', '.join(sorted(unknown))}")
-    if not config.getoption("--long"):
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled and crc32(item.nodeid.encode()) // LONG_PARTS % sampled.args[0]:
+            item.add_marker(pytest.mark.long)
+    day = config.getoption("--long-part")
+    if day is None and not config.getoption("--long"):
         skip = pytest.mark.skip(reason="release size; run with --long")
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(skip)
+    if day is not None:
+        _keep(config, items, {item for item in items if in_part(item, day)})
     if config.getoption("--quick"):
-        kept = _quick(items)
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = [item for item in items if item in kept]
+        _keep(config, items, _quick(items))
 
 
-_SERVERS = ("studio", "scale", "serve", "cli", "fuzz", "dropin")  # tests of these start processes, browsers or clusters
+def in_part(item: pytest.Item, day: int) -> bool:
+    """Return whether it is the turn of a test at release size; one that is run by hand has none."""
+    marker = item.get_closest_marker("long")
+    if marker is None and "long" not in getattr(item, "fixturenames", ()):
+        return False
+    by_hand = marker is not None and "by_hand" in marker.kwargs
+    return not by_hand and crc32(item.nodeid.encode()) % LONG_PARTS == day % LONG_PARTS
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], kept: set[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 def _quick(items: list[pytest.Item]) -> set[pytest.Item]:
     """Return the first, the middle and the last case of each test that runs in this process."""
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if not any(part in str(item.path.relative_to(item.config.rootpath)) for part in _SERVERS):
+        folders = {*item.path.relative_to(item.config.rootpath).parts}
+        if not (_SERVERS & folders or item.get_closest_marker("long")):
             cases[item.nodeid.split("[")[0]].append(item)
     return {some[place] for some in cases.values() for place in (0, len(some) // 2, -1)}
+
+
+@pytest.fixture(scope="session")
+def long(pytestconfig: pytest.Config) -> bool:
+    """Whether a test that can do more does all of it."""
+    return pytestconfig.getoption("--long") or pytestconfig.getoption("--long-part") is not None
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -85,7 +85,7 @@ def to_sklearn(learner: Any) -> Any:
         with warnings.catch_warnings():  # deprecated attributes, and rows without names or neighbours
             warnings.simplefilter("ignore")
             same = _filled(learner, estimator)
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
         raise refuse(learner, f"this model has no form in scikit-learn ({error}).") from error
     if not same:
         raise refuse(learner, "scikit-learn's estimator with these attributes would predict something else.")

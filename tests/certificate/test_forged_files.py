@@ -25,7 +25,7 @@ from tests.certificate.forged_files import Parts, certificate_forgeries, forgeri
 from tests.contract.test_contract import example, fitted, small
 
 METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform", "score_samples")
-QUICK = 24  # forgeries of the model, and as many of the certificate, that are tried without --long
+QUICK = 8  # forgeries of the model, and as many of the certificate, that are tried without --long
 LEARNERS = assay.learners()
 
 
@@ -152,11 +152,6 @@ def holds(certificate, model, subject):
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("certified")
-
-
-@pytest.fixture
-def long(request):
-    return request.config.getoption("--long")
 
 
 @pytest.fixture

@@ -281,7 +281,7 @@ def test_what_is_not_claimed_says_why():
 
 # Promises ---------------------------------------------------------------------------------------------------
 
-REPETITIONS = 200
+REPETITIONS = 80
 
 
 def violations(run, seed):

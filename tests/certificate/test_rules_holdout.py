@@ -294,7 +294,7 @@ def test_a_little_inside_is_refused(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_false_mutant_is_accepted(name):
-    accepted = assault(CASES[name], truth, 50, seed=0)
+    accepted = assault(CASES[name], truth, 12, seed=0)
     assert set(accepted) <= {operator for operator, _, _ in operators()}
     assert sum(accepted.values()) > 0, "every mutant was refused: the attack no longer reaches the rules"
 

@@ -94,7 +94,7 @@ def test_a_reader_of_its_own_is_found(monkeypatch):
     assert any(one.count.different for one in found)
 
 
-@pytest.mark.long
+@pytest.mark.long(by_hand="minutes, and how far it comes depends on the machine")
 @pytest.mark.filterwarnings("ignore")
 def test_all_learners_for_a_while():
     assert differential.main(["--rows", "400000", "--minutes", "20", "--seed", "11"]) == 0

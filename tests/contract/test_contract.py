@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pkgutil
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -81,6 +82,12 @@ def fitted(model, X, y):
         return clone(model).set_params(**seeded).set_callbacks(*callbacks).fit(X, y)
 
 
+@cache
+def ready(model):
+    """Return the model fitted to `small(model)`: for tests that only read it, once in a process."""
+    return fitted(model, *small(model))
+
+
 def output(model, X):
     """Return what the model says of the rows: its predictions, the rows transformed, or their log-density."""
     return next(getattr(model, name)(X) for name in ("predict", "transform", "score_samples") if hasattr(model, name))
@@ -153,6 +160,7 @@ def not_met(model):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.sampled(2)
 @parametrize_with_checks(EVERY, expected_failed_checks=not_met)
 def test_scikit_learn_contract(estimator, check):
     if type(estimator).__name__ == "AdaBoostClassifier" and "sample_weight_equivalence" in check.func.__name__:
@@ -182,7 +190,7 @@ class TestEveryLearner:
     def test_certificate_holds(self, model, classes):
         X, y = small(model, classes=classes)
         Xh, yh = small(model, seed=1, classes=classes)
-        model = fitted(model, X, y)
+        model = ready(model) if classes == 3 else fitted(model, X, y)
         report = assay.verify(model.certify(X, y, holdout=(Xh, yh)), model, X, y, holdout=(Xh, yh))
         assert report.holds, report.reason
 
@@ -221,7 +229,7 @@ class TestEveryLearner:
 
     def test_can_be_read(self, model):
         X, y = small(model)
-        model = fitted(model, X, y)
+        model = ready(model)
         certificate = model.certify(X, y)
         assert repr(model).startswith(type(model).__name__ + "(")
         assert type(model).__name__ in model._repr_html_()
@@ -236,8 +244,7 @@ class TestEveryLearner:
         assert made <= set(model.card.guarantee)
 
     def test_history(self, model):
-        X, y = small(model)
-        history = fitted(model, X, y).history_
+        history = ready(model).history_
         assert history
         assert all(isinstance(step, Step) for step in history)
         assert [step.iteration for step in history] == list(range(1, len(history) + 1))
@@ -253,7 +260,8 @@ class TestEveryLearner:
         if type(model).__name__.startswith("SGD"):  # as in scikit-learn, sparse rows move the intercept slowly
             model = clone(model).set_params(fit_intercept=False)
         if get_tags(model).input_tags.sparse:
-            sparse, dense = (output(fitted(model, table, y), X) for table in (csr_array(X), X))
+            dense = fitted(model, X, y) if type(model).__name__.startswith("SGD") else ready(model)
+            sparse, dense = (output(m, X) for m in (fitted(model, csr_array(X), y), dense))
             assert np.array_equal(sparse, dense) if is_classifier(model) else np.allclose(sparse, dense, rtol=1e-6)
         else:
             with pytest.raises(TypeError, match=r"[Ss]parse"):
@@ -266,7 +274,7 @@ class TestEveryLearner:
 
         X, y = small(model)
         columns = {name: X[:, j] for j, name in enumerate("abcd")}
-        plain = fitted(model, X, y)
+        plain = ready(model)
         for frame in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
             named = fitted(model, frame, y)
             assert named.feature_names_in_.tolist() == list("abcd")
@@ -304,7 +312,7 @@ class TestIterations:
     @pytest.mark.parametrize("error", [KeyboardInterrupt, None], ids=["interrupt", "stop"])
     def test_ctrl_c_keeps_the_model_so_far(self, model, error):
         X, y = small(model)
-        whole = fitted(clone(model).set_params(tol=1e-13) if hasattr(model, "tol") else model, X, y)
+        whole = fitted(clone(model).set_params(tol=1e-13), X, y) if hasattr(model, "tol") else ready(model)
         if len(whole.history_) < 2:
             pytest.skip("is done in one step")
         model = fitted(clone(model).set_callbacks(Interrupt(1, error)), X, y)
@@ -387,7 +395,7 @@ class TestCertifyRefuses:
     def test_delta(self, model, delta):
         X, y = small(model)
         with pytest.raises((ValueError, TypeError), match="delta"):
-            fitted(model, X, y).certify(X, y, delta=delta)
+            ready(model).certify(X, y, delta=delta)
 
     @pytest.mark.parametrize(
         "holdout", [[], [0.5], [0, 0], [-1], [90], np.arange(90), [[0, 1]], np.zeros(90, dtype=bool)], ids=str
@@ -395,7 +403,7 @@ class TestCertifyRefuses:
     def test_holdout_rows(self, model, holdout):
         X, y = small(model)
         with pytest.raises(ValueError, match="holdout"):
-            fitted(model, X, y).certify(X, y, holdout=holdout)
+            ready(model).certify(X, y, holdout=holdout)
 
     def test_before_fit(self, model):
         with pytest.raises(ValueError, match="not fitted"):
@@ -403,7 +411,7 @@ class TestCertifyRefuses:
 
     def test_other_columns_and_bad_entries(self, model):
         X, y = small(model)
-        model = fitted(model, X, y)
+        model = ready(model)
         with pytest.raises(ValueError, match="features"):
             model.certify(X[:, :2], y)
         reads_gaps = getattr(model, "has_nodes", False)  # trees are certified on rows that lack values

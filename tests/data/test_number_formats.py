@@ -1,8 +1,10 @@
 """Tables as people write them: each form gives the numbers of the plain table, the same model and the same error."""
 
 import io
+import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import assay
@@ -272,3 +274,70 @@ def test_the_standard_input_is_a_source(monkeypatch):
 def test_styles_are_shown_by_an_example():
     assert Style(".", ",", "$", "").example() == "$1,234.5"
     assert Style(".", "", "", "").plain
+
+
+LONG = [2**53 + i for i in range(40)]
+SPELLINGS = {
+    "plain": str,
+    "point": lambda n: f"{n}.0",
+    "points": lambda n: f"{n}.",
+    "comma": lambda n: f"{n},00",
+    "groups": lambda n: f"{n:,}",
+    "spaces": lambda n: f"{n:,}".replace(",", " "),
+    "dots": lambda n: f"{n:,}".replace(",", "."),
+    "apostrophes": lambda n: f"{n:,}".replace(",", "'"),
+    "unit": lambda n: f"{n} kg",
+    "currency": lambda n: f"${n}",
+    "negative": lambda n: f"-{n}",
+}
+
+
+@pytest.mark.parametrize("spelled", SPELLINGS.values(), ids=SPELLINGS)
+def test_whole_numbers_that_doubles_merge_are_names_however_they_are_written(spelled):
+    cells = [spelled(number) for number in LONG]
+    for rows in (cells, cells * 5):
+        column = read({"id": rows}).column("id")
+        assert column.type.kind == "nominal"
+        assert len(column.type.levels) == len(LONG) > len({float(number) for number in LONG})
+        assert "beyond 2^53" in column.note
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "decimal"])
+def test_long_identifiers_of_files_that_know_numbers_stay_apart(form, tmp_path):
+    source = tmp_path / f"t.{form}"
+    if form == "json":
+        source.write_text(json.dumps([{"id": number} for number in LONG]))
+    elif form == "jsonl":
+        source.write_text("\n".join(json.dumps({"id": number}) for number in LONG))
+    else:
+        source = pa.table({"id": pa.array([f"{number}.00" for number in LONG]).cast(pa.decimal128(24, 2))})
+    assert len(read(source).column("id").type.levels) == len(LONG)
+
+
+def test_numbers_of_many_digits_that_are_no_whole_numbers_stay_numbers():
+    for cells in (["1e20", "2.5", "3"], ["0.12345678901234567890", "1.5", "2"], ["9007199254740991.5", "12", "2.5"]):
+        assert read({"a": cells * 20}).column("a").type.kind == "numeric"
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["1.1", "1.10", "1.2"], True),
+        (["$1.1", "$1.10", "$1.25"], True),
+        (["1,1", "1,10", "2,5"], True),
+        (["1.1 kg", "1.10 kg", "2.5 kg"], True),
+        (["1.10", "1.20", "2.50"], False),
+        (["1.1", "1.2", "2.5"], False),
+        (["1", "1.0", "2.5"], False),
+        (["10", "100", "2.5"], False),
+    ],
+)
+def test_spellings_that_merge_as_versions_would_are_said(cells, said, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\n" + "\n".join(f"{cell};{i}" for i, cell in enumerate(cells * 30)))
+    column = read(path).column("a")
+    assert column.type.kind == "numeric"
+    assert ("1.1 and 1.10 are read as the same number" in column.note) == said
+    named = read(path, nominal=["a"]).column("a")
+    assert len(named.type.levels) == 3
+    assert not named.note

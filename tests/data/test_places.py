@@ -44,6 +44,21 @@ def test_western_words_are_not_taken_for_chinese(word):
     assert guessed_encoding(f"name\n{word}\n".encode("cp1252")) == "cp1252"
 
 
+SIDE_BY_SIDE = ["geöäst", "ää", "ääni", "PÄÄTÖS", "Ääretön", "TÄÖT", "créée", "öö", "«Évidemment»", "¿Él?", "thé»"]
+
+
+@pytest.mark.parametrize("word", SIDE_BY_SIDE)
+def test_two_accented_letters_side_by_side_are_not_taken_for_chinese(word):
+    for text in (f"name,x\n{word},1\nplain,2\n", f"x,{word}\n" + "1,a\n" * 50):
+        assert guessed_encoding(text.encode("cp1252")) == "cp1252"
+
+
+@pytest.mark.parametrize("word", ["年", "股", "A股", "B超", "维生素C", "iPhone手机", "男", "是", "否", "价格"])
+def test_a_chinese_word_alone_is_chinese(word):
+    for text in (f"name,x\n{word},1\nplain,2\n", f"x,{word}\n" + "1,a\n" * 50):
+        assert guessed_encoding(text.encode("gbk")) == "gb18030"
+
+
 def test_what_is_no_text_stays_what_it_was():
     assert guessed_encoding(b"\x89PNG\r\n\x1a\n\0\xff") == "UTF-8"
     assert guessed_encoding(b"\x81\x8d\n") == "latin-1"

@@ -220,7 +220,7 @@ def test_a_quote_within_a_name_is_a_character(tmp_path):
     assert read(tmp_path / "t.csv", schema=table.schema).n_rows == 2
 
 
-@pytest.mark.long  # a ratio of times
+@pytest.mark.long(by_hand="a ratio of times")
 def test_time_grows_with_the_columns_and_not_with_their_square(tmp_path):
     """Twelve times the columns; a square would take 144 times as long. The longer first line is over 1 MiB."""
 

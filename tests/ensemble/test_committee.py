@@ -99,7 +99,7 @@ def test_without_unseen_rows_nothing_is_said():
 
 
 CHANCE = np.array([0.05, 0.95, 0.9, 0.1, 0.05, 0.9, 0.1, 0.95])
-REPETITIONS = 100
+REPETITIONS = 60
 
 
 @cache

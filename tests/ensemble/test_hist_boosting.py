@@ -197,7 +197,7 @@ def test_quantised_sums_are_close_to_exact_ones():
     bins = rng.integers(0, 256, (n, 8)).astype(np.uint8)
     entries, found = np.empty(n, dtype=np.int64), np.empty((3, 8 * 256), dtype=np.int64)
     top = float(np.abs(g).max())
-    loops.pack_block(g, h, loops.LEVELS / top, 2 * loops.LEVELS, np.empty(0, dtype=np.int64), 0, n, 3, entries)
+    loops.pack_block(g, h, loops.LEVELS / top, 2 * loops.LEVELS, np.empty(0, dtype=np.int64), 0, n, 3, 0, entries)
     loops.histogram_rows(bins, 0, 8, entries, 0, n, found)
     for f in range(8):
         part = slice(256 * f, 256 * f + 256)

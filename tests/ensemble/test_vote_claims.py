@@ -119,7 +119,7 @@ def test_a_member_depends_on_its_bag_alone(n):
 # Validity -----------------------------------------------------------------------------------------------------
 
 CHANCE = np.array([0.05, 0.95, 0.9, 0.1, 0.05, 0.9, 0.1, 0.95])
-REPETITIONS = 100
+REPETITIONS = 60
 
 
 @cache

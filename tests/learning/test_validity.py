@@ -30,7 +30,7 @@ def test_limits_hold_in_a_few_studies(name):
     assert [line for line in lines if line.p < validity.FLAG] == []
 
 
-@pytest.mark.long
+@pytest.mark.long(by_hand="thousands of studies")
 @pytest.mark.parametrize("name", WORLDS)
 def test_release_size(name):
     records = [validity.study(name, number) for number in range(200)]

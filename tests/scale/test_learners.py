@@ -202,7 +202,7 @@ def test_a_fit_needs_little_memory_beside_the_data(kind):
     assert float(answer.stdout) <= 0.3  # 1.3 times the data, the data included
 
 
-@pytest.mark.long  # a ratio of times
+@pytest.mark.long(by_hand="a ratio of times")
 @pytest.mark.parametrize("name", ["least squares", "newton"])
 def test_time_grows_with_the_rows(name):
     small, large = draw(name, 50_000), draw(name, 500_000)

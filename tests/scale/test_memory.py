@@ -294,6 +294,23 @@ def blas_threads(*_):
     return max(library["num_threads"] for library in ThreadpoolController().select(user_api="blas").info())
 
 
+@pytest.fixture
+def two_blas_threads():
+    """BLAS with two threads, whatever the runner of the tests has given it."""
+    from threadpoolctl import ThreadpoolController
+
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    before = [library.num_threads for library in libraries]
+    for library in libraries:
+        library.set_num_threads(2)
+    if blas_threads() == 1:
+        pytest.skip("this BLAS has one thread only")
+    yield
+    for library, number in zip(libraries, before):
+        library.set_num_threads(number)
+
+
+@pytest.mark.usefixtures("two_blas_threads")
 def test_blas_is_held_to_one_thread_and_released():
     before = blas_threads()
     assert set(rows(np.zeros((9000, 28)), n_jobs=2).map(blas_threads)) == {1}
@@ -302,7 +319,7 @@ def test_blas_is_held_to_one_thread_and_released():
     assert blas_threads() == before
 
 
-@pytest.mark.skipif(blas_threads() == 1, reason="this BLAS has one thread to begin with")
+@pytest.mark.usefixtures("two_blas_threads")
 def test_blas_is_held_whoever_begins_and_whoever_ends():
     before = blas_threads()
     entered, leave = threading.Event(), threading.Event()
@@ -327,6 +344,7 @@ def test_blas_is_held_whoever_begins_and_whoever_ends():
     assert set(rows(np.zeros((9000, 28)), n_jobs=2).map(blas_threads)) == {1}
 
 
+@pytest.mark.usefixtures("two_blas_threads")
 def test_blas_is_held_although_another_thread_has_set_it():
     from threadpoolctl import ThreadpoolController
 

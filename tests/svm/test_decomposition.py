@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn.svm as libsvm
+from sklearn.exceptions import ConvergenceWarning
 
 from assay import kernel_model, kernel_ridge, svm
 from assay.kernels import Gaussian
@@ -121,3 +122,16 @@ def test_no_fit_ends_by_an_interrupt_of_its_own(room):
     """A wish to stop is the log's; KeyboardInterrupt is what a person does."""
     for path in Path(room.__file__).parent.glob("*.py"):
         assert "raise KeyboardInterrupt" not in path.read_text(), path.name
+
+
+def test_many_steps_of_a_small_problem_take_few_rounds(monkeypatch):
+    """Rounds of 20 steps took 20 times as long as the steps: 18 s where LIBSVM took 0.9."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(40, 3)) * [1.0, 10.0, 10.0], random.normal(size=40)
+    found, whole = [], _decomposition._Run._round_of_all
+    monkeypatch.setattr(_decomposition._Run, "_round_of_all", lambda *run: found.append(0) or whole(*run))
+    model = SVR(kernel="poly", C=100, coef0=1, gamma=0.3, max_iter=100_000)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert model.n_iter_ == 100_000
+    assert len(found) < 200

@@ -304,7 +304,7 @@ def test_betting_bound_is_where_the_wealth_reaches_its_goal():
 
 @pytest.mark.parametrize("delta", [0.05, 0.2])
 def test_betting_fails_no_more_often_than_promised_on_coins(delta):
-    m = 12
+    m = 10
     sequences = np.array(list(itertools.product([0.0, 1.0], repeat=m)))
     bounds = np.array([con.betting_upper(z, delta) for z in sequences])
     heads = sequences.sum(axis=1)

@@ -12,7 +12,7 @@ MODULES = (
     "ensemble._lpboost",
     "ensemble._soft_margin_lp",
     "tree.growth._absolute",
-    "tree.growth._nominal_missing",
+    "tree.growth._nominal",
     "tree._oblique",
     "tree._pruning",
 )

@@ -79,7 +79,7 @@ def test_where_it_is_not_said_the_reason_is():
 
 # Validity -----------------------------------------------------------------------------------------------------
 
-REPETITIONS = 200
+REPETITIONS = 80
 
 
 @cache

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from assay.tree.growth._nominal_missing import Method, column_splits, impurity
+from assay.tree.growth._nominal import Method, column_splits, impurity
 from assay.tree.growth._nominal_splits import ENTROPY, GINI, SQUARED
 
 NAMES = {SQUARED: "squared_error", GINI: "gini", ENTROPY: "entropy"}

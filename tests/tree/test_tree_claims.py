@@ -76,7 +76,7 @@ def test_short_thresholds_need_complete_numeric_columns():
 
 # Validity -----------------------------------------------------------------------------------------------------
 
-REPETITIONS = 200
+REPETITIONS = 80
 
 
 @cache

@@ -287,6 +287,18 @@ def card(
 
 
 @app.command()
+def export(
+    model: ModelFile,
+    out: Annotated[Path | None, _option("The file to write; the model file's name with .onnx if left out.")] = None,
+) -> None:
+    """Write the model as an ONNX graph, the reading of the table's columns included (extra onnx)."""
+    from assay.cli import exporting
+
+    with _messages():
+        exporting.export(model, out)
+
+
+@app.command()
 def serve(
     model: ModelFile,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,

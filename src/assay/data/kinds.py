@@ -199,18 +199,22 @@ def as_doubles(values: pa.ChunkedArray) -> np.ndarray:
 
 def _beyond_doubles(values: pa.ChunkedArray) -> bool:
     """Tell whether there are whole numbers beyond 2^53, of which doubles would make equal ones of different ones."""
-    whole = types.is_integer(values.type) or (types.is_decimal(values.type) and values.type.scale == 0)
+    whole = types.is_integer(values.type) or types.is_decimal(values.type)
     if not whole or values.null_count == len(values):
         return False
     ends = pc.min_max(values)
-    return max(abs(int(ends["min"].as_py())), abs(int(ends["max"].as_py()))) > 2**53
+    largest = max(abs(int(ends["min"].as_py())), abs(int(ends["max"].as_py())))
+    if largest <= 2**53 or types.is_integer(values.type):
+        return largest > 2**53
+    found = pc.unique(values).drop_null().to_pylist()
+    return any(abs(one) > 2**53 and one == one.to_integral_value() for one in found)
 
 
 def _from_text(name: str, values: pa.ChunkedArray, knows_numbers: bool) -> Column:
     """Return a column of text as what it holds: numbers, dates, prose or names."""
     plain = None if knows_numbers else number_formats.plain_numbers(values)
     if plain is not None:
-        return Column(ColumnType(name, "numeric"), plain)
+        return Column(ColumnType(name, "numeric"), plain, number_formats.merged(values))
     row = number_formats.infinite_row(values)
     if row is not None:
         raise ValueError(Message("column.infinite", column=name, row=row))
@@ -232,9 +236,10 @@ def _from_text(name: str, values: pa.ChunkedArray, knows_numbers: bool) -> Colum
         kind = ColumnType(name, "date", (), (form[0],))
         return Column(kind, _spread(read.numbers, cells.codes), number_formats.parts(said))
     column = _coded(name, values.cast(pa.string()), None, "nominal")
-    if is_prose(column.type.levels, len(values)):
+    why = number_formats.why_names(cells)
+    if not why and is_prose(column.type.levels, len(values)):
         return Column(ColumnType(name, "text"), column.data, Message("read.text"), column.type.levels)
-    return replace(column, note=number_formats.why_names(cells))
+    return replace(column, note=why)
 
 
 def _spread(found: np.ndarray, codes: np.ndarray) -> np.ndarray:

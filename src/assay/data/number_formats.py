@@ -4,8 +4,9 @@ How a column is written is decided by all of its cells together. Its style is a 
 three digits, what may stand before the digits (a currency) and what must stand after them (a per cent sign, a unit).
 The styles of `_SIGNS` are tried, and that of fewest cells that do not fit is taken, the first of equals: so 1,234
 beside 5,678 is a thousand, and beside 1,5 a little more than one. Up to one cell in twenty may be no number at all;
-these become gaps and are counted. Digits that begin with 0 (00123) and whole numbers beyond 2^53 are names: as numbers,
-different ones would become equal.
+these become gaps and are counted. Digits that begin with 0 (00123) and whole numbers beyond 2^53, however they are
+written, are names: as numbers, different ones would become equal. 1.1 beside 1.10 may be amounts or versions: they are
+read as one number, which is noted.
 """
 
 import re
@@ -41,7 +42,8 @@ _PLAIN = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$"
 _ONE_PLAIN = re.compile(_PLAIN, re.ASCII)
 _FEW = 64  # cells
 _PADDED = r"^\s*[+-]?0\d"
-_WHOLE = r"^\s*[+-]?\d{16,}\s*$"
+_WHOLE = r"^\s*[+-]?\d{16,}(?:\.0*)?\s*$"
+_ENDS_IN_ZERO = r"\.\d*[1-9]0+$"
 
 _CURRENCY = "[$€£¥₹]"
 _SIGNS = ((".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"))
@@ -171,18 +173,38 @@ def _any(texts: Any, pattern: str) -> bool:
 
 
 def _too_long(texts: Any, numbers: np.ndarray) -> bool:
-    """Tell whether a whole number is beyond 2^53."""
+    """Tell whether a whole number is beyond 2^53; the texts are plain numbers."""
     return bool(np.nanmax(np.abs(numbers), initial=0.0) > 2**53) and _any(texts, _WHOLE)
 
 
 def why_names(column: "Cells") -> str:
     """Return why what looks like numbers was read as names; empty if nothing does."""
     looks = pc.match_substring_regex(pc.utf8_trim_whitespace(column.texts), _PLAIN)
-    if not len(column.texts) or pc.sum(looks).as_py() < 0.9 * len(column.texts):
-        return ""
-    if _any(column.texts, _PADDED):
+    if len(column.texts) and pc.sum(looks).as_py() >= 0.9 * len(column.texts) and _any(column.texts, _PADDED):
         return LEADING_ZERO
-    return TOO_LONG if _any(column.texts, _WHOLE) else ""
+    tried = _best_style(column)
+    return TOO_LONG if tried is not None and _too_long(tried.bodies, tried.read.numbers) else ""
+
+
+def merged(values: pa.ChunkedArray | pa.Array) -> str:
+    """Return a note on two spellings of a number that differ by zeros at the end, as versions do; empty if none do.
+
+    >>> merged(pa.array(["1.9", "1.1", "1.10"])).values
+    {'first': '1.1', 'second': '1.10'}
+    >>> merged(pa.array(["1.90", "1.10", "2"]))
+    ''
+    """
+    values = values.cast(pa.string())
+    longer = pc.unique(values.filter(pc.ends_with(values, "0")))
+    longer = longer.filter(pc.match_substring_regex(longer, _ENDS_IN_ZERO))
+    if not len(longer):
+        return ""
+    shorter = pc.utf8_rtrim(longer, characters="0")
+    twice = pc.is_in(shorter, value_set=pc.unique(values.filter(pc.is_in(values, value_set=shorter))))
+    if not pc.any(twice).as_py():
+        return ""
+    at = int(np.argmax(twice.to_numpy(zero_copy_only=False)))
+    return Message("read.merged", first=shorter[at].as_py(), second=longer[at].as_py())
 
 
 def read_column(values: pa.ChunkedArray, form: tuple[str, ...]) -> Read:
@@ -212,6 +234,18 @@ _CLOCK = re.compile(r"\s*(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?\s*", re.ASCII)
 
 def numbers(texts: pa.Array, style: Style) -> Read:
     """Return the texts as numbers of this style."""
+    return _tried(texts, style).read
+
+
+class _Tried(NamedTuple):
+    """Texts read in a style: the numbers, and the same as plain text, None where there is none."""
+
+    style: Style
+    read: Read
+    bodies: pa.Array
+
+
+def _tried(texts: pa.Array, style: Style) -> _Tried:
     text = pc.replace_substring(pc.utf8_trim_whitespace(texts), "−", "-")
     gap = pc.is_in(pc.utf8_lower(text), value_set=pa.array(GAPS)).to_numpy(zero_copy_only=False)
     fits = pc.match_substring_regex(text, _pattern(style)).to_numpy(zero_copy_only=False)
@@ -223,7 +257,7 @@ def numbers(texts: pa.Array, style: Style) -> Read:
     body = pc.replace_substring(body, style.decimal, ".")
     found = pc.cast(body, pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
     large = np.isinf(found)
-    return Read(np.where(large, np.nan, found), ~fits & ~gap | large)
+    return _Tried(style, Read(np.where(large, np.nan, found), ~fits & ~gap | large), body)
 
 
 def read_as(texts: pa.Array, form: tuple[str, ...]) -> Read:
@@ -264,6 +298,12 @@ def style_of(column: Cells, *, typed_as_text: bool) -> Style | None:
     `typed_as_text`: the column comes from a frame or a file that knows numbers, so that somebody made text of these;
     a few whole numbers then stay names, and so do numbers that begin with 0.
     """
+    tried = _best_style(column)
+    return tried.style if tried is not None and _safe(column, tried, typed_as_text) else None
+
+
+def _best_style(column: Cells) -> _Tried | None:
+    """Return the style of fewest cells that do not fit, and the texts read in it; None if few look like numbers."""
     words = [word.strip() for word in column.texts[:2000].to_pylist()]
     told = [word for word in words if word.lower() not in GAPS]
     matches = [match for word in told if (match := _PARTS.fullmatch(word))]
@@ -272,9 +312,8 @@ def style_of(column: Cells, *, typed_as_text: bool) -> Style | None:
     before = _commonest([match["before"] or "" for match in matches], 0.0)
     some = [match for match in matches if match[0].strip("+-−0.,")] or matches  # a zero needs no sign
     after = _commonest([match["after"] or "" for match in some], 0.9)
-    tried = [(Style(*signs, before, after), numbers(column.texts, Style(*signs, before, after))) for signs in _SIGNS]
-    style, read = min(tried, key=lambda one: int(column.counts[one[1].bad].sum()))
-    return style if _safe(column, style, read, typed_as_text) else None
+    tried = [_tried(column.texts, Style(*signs, before, after)) for signs in _SIGNS]
+    return min(tried, key=lambda one: int(column.counts[one.read.bad].sum()))
 
 
 def _commonest(words: Sequence[str], share: float) -> str:
@@ -283,21 +322,22 @@ def _commonest(words: Sequence[str], share: float) -> str:
     return counts[0][0] if counts and counts[0][1] >= share * len(words) else ""
 
 
-def _safe(column: Cells, style: Style, read: Read, typed_as_text: bool) -> bool:
+def _safe(column: Cells, tried: _Tried, typed_as_text: bool) -> bool:
+    style, read, bodies = tried
     bad = column.counts[read.bad].sum()
     there = bad + column.counts[~np.isnan(read.numbers)].sum()
     found = np.unique(read.numbers[~np.isnan(read.numbers)])
     many = len(found) > MOST_CODES or bool((found != np.round(found)).any())
     if not len(found) or (not many and (bad or (typed_as_text and style.plain))):
         return False
-    if style.plain and _too_long(column.texts, found):
+    if _too_long(bodies, found):
         return False
     return bool(bad <= BAD_SHARE * there)
 
 
 def note(column: Cells, style: Style, read: Read) -> str:
     """Return in words how a column was read."""
-    said = [] if style.plain else [Message("read.numbers", example=style.example())]
+    said: list[str] = [] if style.plain else [Message("read.numbers", example=style.example())]
     gaps = np.flatnonzero(np.isnan(read.numbers) & ~read.bad)
     if len(gaps):
         words = [repr(column.texts[int(i)].as_py()) for i in gaps[:3]]
@@ -306,6 +346,7 @@ def note(column: Cells, style: Style, read: Read) -> str:
     if len(bad):
         words = [repr(column.texts[int(i)].as_py()) for i in bad[:3]]
         said.append(Message("gaps.words", count=int(column.counts[bad].sum()), words=words))
+    said.append(merged(_tried(column.texts, style).bodies))
     return parts(said)
 
 

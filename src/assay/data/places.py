@@ -25,6 +25,14 @@ _PACKED = (".gz", ".zip")
 _SEEN = 2**24  # bytes by which the encoding is told
 _CHINESE = re.compile(rb"[\xa1-\xf7][\xa1-\xfe]")
 _HIGH = re.compile(rb"[\x80-\xff]")
+_LETTER = rb"[\xc0-\xd6\xd8-\xf6\xf8-\xff]"
+_SIGN = rb"[\xa1\xab\xb0\xb4\xb7\xbb\xbf]"  # those that stand beside a letter: inverted marks, guillemets, degrees
+_WESTERN = re.compile(
+    rb"[\xd8-\xf6]" + _LETTER + rb"|(?<=[A-Za-z])" + _LETTER + rb"(?:" + _LETTER + rb"|" + _SIGN + rb")|"
+    rb"(?:" + _LETTER + rb"|" + _SIGN + rb")" + _LETTER + rb"(?=[A-Za-z])"
+)
+"""Pairs that are two letters of a Western word rather than a Chinese character: they stand in a word, or the character
+would be one of the rare ones, which begin with 0xd8 or more."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 UTF8 = "UTF-8"
 
@@ -118,8 +126,8 @@ def encoding_of(place: Place) -> str:
 
 def guessed_encoding(start: bytes) -> str:
     """Return the encoding of text by its first bytes: UTF-8 where that is possible, UTF-16 by its byte order mark,
-    GB18030 where high bytes come in pairs as Chinese characters do, else Windows-1252, which has all of Latin-1's
-    letters; of what is no text, UTF-8.
+    GB18030 where high bytes come in pairs as Chinese characters do and most of these are no two letters of a Western
+    word, else Windows-1252, which has all of Latin-1's letters; of what is no text, UTF-8.
 
     >>> guessed_encoding("höhe,länge\\n".encode("latin-1")), guessed_encoding("城市,价格\\n".encode("gbk"))
     ('cp1252', 'gb18030')
@@ -128,8 +136,8 @@ def guessed_encoding(start: bytes) -> str:
         return "utf-16"
     if _decodes(start, UTF8) or _CONTROL.search(start):
         return UTF8
-    high = len(_HIGH.findall(start))
-    if 2 * len(_CHINESE.findall(start)) >= 0.8 * high and _decodes(start, "gb18030"):
+    high, pairs, western = (len(pattern.findall(start)) for pattern in (_HIGH, _CHINESE, _WESTERN))
+    if 2 * pairs >= 0.8 * high and 2 * western <= pairs and _decodes(start, "gb18030"):
         return "gb18030"
     return "cp1252" if _decodes(start, "cp1252") else "latin-1"
 

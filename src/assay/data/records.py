@@ -42,9 +42,10 @@ def _is_mixed(array: pa.Array, values: Sequence[Any]) -> bool:
 
 
 def cells(values: Sequence[Any], name: str) -> pa.Array:
-    """Return the cells of a column: numbers, dates, durations or truth values where all are, else text."""
+    """Return the cells of a column: numbers, dates, durations or truth values where all are, else text, as are whole
+    numbers that doubles do not distinguish."""
     kinds = {type(one) for one in values if one is not None}
-    if kinds <= {int, float} and kinds:
+    if kinds <= {int, float} and kinds and not any(type(one) is int and 2**53 < abs(one) < 2**1023 for one in values):
         try:
             return pa.array([None if one is None else float(one) for one in values], pa.float64())
         except OverflowError:

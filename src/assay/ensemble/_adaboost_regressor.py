@@ -202,7 +202,13 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
             nodes = self.nodes_.check(self.n_features_in_)
             yield from (member_values(nodes, t, X, self.n_jobs)[:, 0] for t in range(len(nodes.root)))
         else:
-            yield from (np.asarray(member.predict(X), dtype=np.float64) for member in self.members_)
+            yield from (self._numbers(member.predict(X)) for member in self.members_)
+
+    def _numbers(self, predicted: Any) -> np.ndarray:
+        numbers = np.asarray(predicted, dtype=np.float64)
+        if numbers.ndim != 1:
+            raise refuse(self, "its members must predict one number for each row.")
+        return numbers
 
     def _medians(self, X: Any) -> np.ndarray:
         return weighted_median(np.stack(list(self._member_predictions(X)), axis=1), self.estimator_weights_)

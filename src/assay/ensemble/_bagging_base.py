@@ -47,7 +47,7 @@ from assay.tree._nodes import Nodes, joined, one_leaf, tree_at
 from assay.tree._predict import mean_values
 from assay.tree._readable import impurity_importances
 from assay.tree._reading import Read, read_columns
-from assay.tree.growth._parallel_trees import grown_trees
+from assay.tree.growth._growers import grown_trees
 
 
 class Sample(NamedTuple):

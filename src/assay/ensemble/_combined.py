@@ -50,7 +50,7 @@ Output = tuple[np.ndarray, np.ndarray]
 PROBES = 24  # rows on which a member's probabilities or scores are compared with what its link makes of its evidence
 UNIT = 2.0**-53
 _OPEN = 1e200  # the error of a number about which nothing is known
-_LINKS = {"shares": SHARES, "logistic": LOGISTIC, "leaves": LEAVES, "counts": COUNTS, "boosted": BOOSTED}
+LINKS = {"shares": SHARES, "logistic": LOGISTIC, "leaves": LEAVES, "counts": COUNTS, "boosted": BOOSTED}
 
 
 def is_ours(learner: Any) -> bool:
@@ -181,7 +181,7 @@ def probability_link(member: Any) -> int:
     """
     if not is_ours(member) or not hasattr(member, "predict_proba"):
         return -1
-    return _first(member, [_LINKS[name] for name in _probabilities(member)], member.predict_proba)
+    return _first(member, [LINKS[name] for name in _probabilities(member)], member.predict_proba)
 
 
 def score_link(member: Any) -> int:

@@ -10,12 +10,11 @@ where a Newton step could raise the loss (`_losses`). Friedman, Annals of Statis
 
 import time
 from dataclasses import KW_ONLY, dataclass
+from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.callback import with_callbacks
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
@@ -23,13 +22,14 @@ from assay.base import streams
 from assay.card import Card, log, options
 from assay.ensemble._boosted import Boosted, BoostedClassifier, BoostedRegressor
 from assay.ensemble._hist_reading import as_asked, check_levels, groups_of, signs_of
+from assay.ensemble._hist_store import local_store, row_kinds, sampled_rows
 from assay.ensemble._losses import Loss
-from assay.ensemble._rounds import Part, Rounds
+from assay.ensemble._rounds import Rounds
 from assay.ensemble._stopping import Watch
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
-from assay.scan.memory import MemoryRows
+from assay.scan.draws import Draw, draw_count
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read, _has_types, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
@@ -37,7 +37,6 @@ from assay.tree.growth._allowed import Allowed
 from assay.tree.growth._bins import find_bins
 from assay.tree.growth._hist_grower import Rule
 
-_SAMPLE = 100_000  # rows whose quantiles are the edges of the bins
 _MIN_HESSIAN = 1e-3
 _MANY = 10_000  # rows beyond which early_stopping="auto" stops early
 _NO_LIMIT = 2**31
@@ -76,6 +75,7 @@ class _HistGradientBoosting(Boosted):
         "verbose": Maybe(Count(low=0), True, False),
     }
     takes_infinite = True
+    keeps_rows_of_no_weight: ClassVar = True  # the store leaves them out
     _categories_at = None
 
     _: KW_ONLY
@@ -119,45 +119,50 @@ class _HistGradientBoosting(Boosted):
         if not more:
             self._random_seed = int(rng.randint(np.iinfo(np.uint32).max, dtype="u8"))
         seed = getattr(self, "_random_seed", 0)
-        data, held = (data, given) if given is not None else self._hold_out(data, seed)
+        draw = self._hold_out(data.rows.n_rows, seed) if given is None else None
+        kinds = row_kinds(data.rows.n_rows, data.weight, draw)
         if self.verbose:
             print(f"Fitting gradient boosted rounds on {data.rows.n_rows} rows.")
-        self._boost(data, held, loss, seed, more)
+        self._boost(data, kinds, given, loss, seed, more)
         if self.verbose:
             leaves = int(np.count_nonzero(self.node_child_ < 0))
             print(f"Fit {len(self.tree_root_)} trees in {time.perf_counter() - began:.3f} s ({leaves} leaves in all).")
 
-    def _boost(self, data: Read, held: Read | None, loss: Loss, seed: int, more: bool) -> None:
+    def _boost(
+        self, data: Read, kinds: np.ndarray | None, given: Read | None, loss: Loss, seed: int, more: bool
+    ) -> None:
         levels = check_levels(self)
         rule = self._rule(signs_of(self, levels, loss.n_outputs))
         allowed = Allowed(self.n_features_in_, groups_of(self, self.n_features_in_), float(self.max_features), seed)
-        n = data.rows.n_rows
-        some = np.sort(np.random.RandomState(seed).choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
-        binner = find_bins(data.rows.take(some), self.max_bins, levels, self.n_jobs)
+        binner = find_bins(
+            data.rows.take(sampled_rows(data.rows.n_rows, seed, kinds)), self.max_bins, levels, self.n_jobs
+        )
         if not more:
             self.drop_nodes()
-            self.base_score_ = loss.start(data.y, data.weight)
         with one_blas_thread(), FitLog(self, self.max_iter, *self._shown(data)) as log:
-            part = Part(self, loss, binner, data, by_column=True)
-            other = None if held is None else Part(self, loss, binner, held, by_column=False)
-            watch = Watch(self, data, held, seed)
-            grown = Rounds(self, rule, allowed, part, other, seed).run(self.max_iter, watch, log, self._report(watch))
+            store = local_store(self, loss, binner, data, kinds, given)
+            if not more:
+                self.base_score_ = store.start()
+                store.begin(self.base_score_)
+            watch = Watch(self, data, kinds, given, store, seed)
+            rounds = Rounds(self, rule, allowed, binner, store, seed)
+            grown = rounds.run(self.max_iter, watch, log, self._report(watch))
         self.keep_nodes(joined(([self.nodes_] if more else []) + grown))
         self.train_score_, self.validation_score_ = np.array(watch.train), np.array(watch.validation)
 
-    def _hold_out(self, data: Read, seed: int) -> tuple[Read, Read | None]:
-        """Return the rows to fit to and those to validate with, if the fit may stop early."""
-        n = len(data.y)
-        self.do_early_stopping_ = self.early_stopping
-        if self.early_stopping == "auto":
-            self.do_early_stopping_ = n > _MANY and isinstance(data.rows, MemoryRows)
-        if not self.do_early_stopping_ or self.validation_fraction is None:
-            return data, None
-        classes = data.y if is_classifier(self) else None
-        fit, held = train_test_split(
-            np.arange(n), test_size=self.validation_fraction, random_state=seed, stratify=classes
-        )
-        return data.take(fit), data.take(held)
+    def _hold_out(self, n: int, seed: int) -> Draw | None:
+        """Return the draw of the rows to validate with, if the fit may stop early."""
+        self.do_early_stopping_ = n > _MANY if self.early_stopping == "auto" else self.early_stopping
+        share = self.validation_fraction
+        if not self.do_early_stopping_ or share is None:
+            return None
+        count = ceil(share * n) if isinstance(share, float) else int(share)
+        if count >= n:
+            raise refuse(
+                self,
+                f"validation_fraction={share} of {n} rows leaves none to fit to; use fewer, or early_stopping=False.",
+            )
+        return draw_count(seed, n, count)
 
     def _given_validation(self, X: Any, y: Any, weight: Any) -> Read | None:
         """Return the validation rows that `fit` was given."""
@@ -287,7 +292,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
     early_stopping : "auto" or bool
         Stop when the score on validation rows, kept out of the fit, has not risen by `tol` for `n_iter_no_change`
         rounds.
-        "auto": with more than 10,000 rows, or if `fit` is given validation rows; never for rows that are streamed.
+        "auto": with more than 10,000 rows, or if `fit` is given validation rows.
     scoring : "loss", the name of a score, a scorer, or None (accuracy; R^2)
     validation_fraction : share or number of rows, or None for the score on the training rows
     verbose : int

@@ -49,23 +49,44 @@ class Loss:
 
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """Return F_0, one number for each output."""
-        w = np.ones(len(y)) if weight is None else weight
+        if self.by_residuals:
+            w = np.ones(len(y)) if weight is None else weight
+            return np.array([weighted_quantile(y, w, self.level if self.name == "quantile" else 0.5)])
+        return self.start_from(self.start_sums(y, weight))
+
+    def start_sums(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """Return what F_0 follows from, as sums over rows: the weights, then those of each class or the weighted y."""
         if self.name == "multinomial":
-            share = np.log(np.maximum(np.bincount(y.astype(int), w, self.n_outputs) / w.sum(), 1e-15))
+            counts = np.bincount(y.astype(int), weight, self.n_outputs)
+            return np.append(counts.sum(), counts)
+        total, targets = (len(y), y.sum()) if weight is None else (weight.sum(), (weight * y).sum())
+        return np.array([total, targets], dtype=np.float64)
+
+    def start_from(self, sums: np.ndarray) -> np.ndarray:
+        """Return F_0 of rows with these `start_sums`."""
+        if self.name == "multinomial":
+            share = np.log(np.maximum(sums[1:] / sums[0], 1e-15))
             return share - share.mean()
-        mean = float(np.average(y, weights=w))
+        mean = float(sums[1] / sums[0])
         if self.name in ("log_loss", "exponential"):
             mean = min(max(mean, _EPSILON), 1 - _EPSILON)  # a small part of the rows may be of one class
             odds = np.log(mean / (1 - mean))
             return np.array([odds if self.name == "log_loss" else odds / 2])
-        if self.of_logarithm:
-            return np.array([np.log(mean)])
-        if self.name == "squared_error":
-            return np.array([mean])
-        return np.array([weighted_quantile(y, w, self.level if self.name == "quantile" else 0.5)])
+        return np.array([np.log(mean) if self.of_logarithm else mean])
 
     def slopes(self, y: np.ndarray, F: np.ndarray, weight: np.ndarray | None, buffers: Slopes, spread: Any) -> Slopes:
         """Return the derivatives at scores F (outputs, rows), written to the arrays of `buffers`."""
+        n = len(y)
+        borders = np.append(np.arange(0, n, _ROWS), n)
+        losses, top_g, top_h = self.block_slopes(y, F, weight, buffers, borders, spread)
+        total = n if weight is None else weight.sum() or 1.0
+        return buffers._replace(top_g=top_g, top_h=top_h, mean=sum(losses.tolist()) / total)
+
+    def block_slopes(
+        self, y: np.ndarray, F: np.ndarray, weight: np.ndarray | None, buffers: Slopes, borders: np.ndarray, spread: Any
+    ) -> tuple[np.ndarray, float, float]:
+        """Write the derivatives to `buffers`; return the sum of the losses between neighbouring borders, the largest
+        |g| and the largest h."""
         from assay.ensemble import _loss_loops as loops
 
         loop = {
@@ -77,15 +98,19 @@ class Loss:
         }.get(self.name, loops.residual)
         w = np.empty(0) if weight is None else weight
         level = np.array([CODES.index(self.name) if self.of_residual else 0, self.level], dtype=np.float64)
-        n, whole = len(y), self.name == "multinomial"
+        whole = self.name == "multinomial"
         f, g, h = (F, buffers.g, buffers.h) if whole else (F[0], buffers.g[0], buffers.h[0])
-        parts = spread(lambda i: loop(y, f, w, level, i, min(i + _ROWS, n), g, h), range(0, n, _ROWS))
-        total = n if weight is None else weight.sum() or 1.0
-        return buffers._replace(
-            top_g=max(part[1] for part in parts),
-            top_h=max(part[2] for part in parts),
-            mean=sum(part[0] for part in parts) / total,
-        )
+        ends, blocks = borders.tolist(), len(borders) - 1
+        step = max(1, int(_ROWS * blocks // max(len(y), 1)))  # blocks of one task
+
+        def work(first: int) -> list[tuple[float, float, float]]:
+            return [loop(y, f, w, level, ends[i], ends[i + 1], g, h) for i in range(first, min(first + step, blocks))]
+
+        parts = [part for task in spread(work, range(0, blocks, step)) for part in task]
+        if not parts:
+            return np.empty(0), 0.0, 0.0
+        losses, top_g, top_h = zip(*parts)
+        return np.array(losses), max(top_g), max(top_h)
 
     def buffers(self, n: int, weighted: bool, dtype: Any = np.float32) -> Slopes:
         constant = self.of_residual and not weighted

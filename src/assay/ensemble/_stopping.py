@@ -7,6 +7,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.utils import resample
 
+from assay.ensemble._hist_store import TRAINING, VALIDATION
 from assay.tree._reading import Read
 
 _MOST = 10_000  # training rows that a scorer sees
@@ -18,8 +19,9 @@ class Watch:
     train, validation : the score before the first round and after each one; empty if nothing is watched
     """
 
-    def __init__(self, learner: Any, data: Read, held: Read | None, seed: int):
-        self.learner, self.data, self.held = learner, data, held
+    def __init__(self, learner: Any, data: Read, kinds: np.ndarray | None, given: Read | None, store: Any, seed: int):
+        self.learner, self.data, self.store = learner, data, store
+        self.validates = store.validates
         self.on = learner.do_early_stopping_
         more = learner.has_nodes
         self.train: list[float] = learner.train_score_.tolist() if more else []
@@ -28,6 +30,10 @@ class Watch:
         if self.on and learner.scoring != "loss":
             self.scorer = check_scoring(learner, learner.scoring)
             self.chosen = self._chosen(seed)
+            self.given = data if given is None else given
+            own = kinds is not None
+            self.training_rows = np.flatnonzero(kinds == TRAINING) if own else np.arange(data.rows.n_rows)
+            self.validation_rows = np.flatnonzero(kinds == VALIDATION) if own and given is None else slice(None)
 
     def first(self, loss: float, run: Any) -> None:
         """Write down the scores before the first round of the first fit."""
@@ -39,7 +45,7 @@ class Watch:
         if not self.on:
             return False
         self._write(loss, run)
-        return stalled(self.train if self.held is None else self.validation, self.learner)
+        return stalled(self.validation if self.validates else self.train, self.learner)
 
     def latest(self) -> tuple[tuple[str, list[float]], ...]:
         """Return the scores by name."""
@@ -48,19 +54,20 @@ class Watch:
     def _write(self, loss: float, run: Any) -> None:
         if self.scorer is None:
             self.train.append(-loss)
-            if self.held is not None:
-                self.validation.append(-run.held_loss())
+            if self.validates:
+                self.validation.append(-run.validation_loss())
             return
-        self.train.append(self._score(self.data, self.chosen, run.part.scores))
-        if self.held is not None:
-            self.validation.append(self._score(self.held, slice(None), run.held.scores))
+        scores = self.store.training.scores[:, self.chosen]
+        self.train.append(self._score(self.data, self.training_rows[self.chosen], scores))
+        if self.validates:
+            self.validation.append(self._score(self.given, self.validation_rows, self.store.validation.scores))
 
     def _score(self, data: Read, rows: Any, scores: np.ndarray) -> float:
-        """Return what the scorer says, the scores of the rows being known."""
+        """Return what the scorer says of some rows whose scores are known."""
         learner: Any = self.learner
         y = learner.classes_[data.y[rows]] if is_classifier(learner) else data.y[rows]
         weight = {} if data.weight is None else {"sample_weight": data.weight[rows]}
-        learner._raw = lambda X: np.ascontiguousarray(scores[:, rows].T)
+        learner._raw = lambda X: np.ascontiguousarray(scores.T)
         try:
             return float(self.scorer(learner, data.X[rows], y, **weight))  # type: ignore[misc]
         finally:
@@ -68,10 +75,10 @@ class Watch:
 
     def _chosen(self, seed: int) -> Any:
         """Return training rows for the scorer: all, or 10,000 with the shares of the classes kept."""
-        n = len(self.data.y)
+        y, n = self.store.training.y, self.store.n_rows
         if n <= _MOST:
             return slice(None)
-        shares = self.data.y if is_classifier(self.learner) else None
+        shares = y if is_classifier(self.learner) else None
         return resample(np.arange(n), n_samples=_MOST, replace=False, random_state=seed, stratify=shares)
 
 

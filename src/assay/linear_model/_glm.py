@@ -14,7 +14,7 @@ Method: Fisher scoring (Newton's method with the expected Hessian) with step hal
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
@@ -30,7 +30,15 @@ from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Norm, Predictions
 from assay.linear_model._base import LinearRegressor, Objective, elastic
 from assay.linear_model._least_squares_solver import Options, solve
-from assay.losses.deviance import FAMILIES, LINKS, inverse_link, link_function, second_derivative, unit_deviance
+from assay.losses.deviance import (
+    FAMILIES,
+    LINKS,
+    first_derivative,
+    inverse_link,
+    link_function,
+    second_derivative,
+    unit_deviance,
+)
 from assay.messages import Message
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, newton
@@ -67,6 +75,9 @@ _RANGES = {
 }
 _SAMPLE = 20_000  # rows on whose optimum the fit starts, when there are at least ten times as many
 _PROVABLE = 1e-7
+_EXPONENTS = 400  # the largest powers of two that the checker scales columns by
+_UNIT = 2.0**-53
+_ELEMENTARY = 1e-13  # relative error of a few elementary functions in a row, as the checker takes it
 
 
 @dataclass(eq=False, repr=False)
@@ -237,20 +248,15 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
             )
             return
         problem = self._problem(rows)
-        x = problem.pack(self.coef_, self.intercept_)
-        _, gradient = problem.value_gradient(x)
-        largest = np.append(rows.largest_entries, 1.0)[: len(x)]
-        size = rows.sum(_slope_size, self.coef_, self.intercept_, self.distribution, self.link_)
-        mean_slope = float(size) / problem.weight
         rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
-        slack = largest * (
-            4 * gamma(rows) * (mean_slope + float(np.abs(self.coef_).max(initial=0.0)) * self.alpha + 1)
-            + 8 * rounding * (1 + mean_slope)
-        )
+        with np.errstate(all="ignore"):
+            sums = rows.sum(_stationarity, self.coef_, self.intercept_, self.distribution, self.link_, rounding)
+        if not np.isfinite(sums.off):
+            yield NotApplicable("D32/1", Message("why.link-domain"))
+            return
+        gradient, slack = self._bounded_gradient(problem, sums, rows)
         radius = 1.0 + float(np.linalg.norm(self.coef_))
-        hessian = problem.hessian(x, observed=True)
-        scale = np.ldexp(1.0, -np.frexp(np.sqrt(np.maximum(np.diag(hessian), 1e-300)))[1])
-        least = float(eigvalsh(hessian * np.outer(scale, scale))[0])
+        exponents, least = problem.least_curvature(sums.curvature)
         params = {
             "distribution": self.distribution,
             "link": self.link_,
@@ -260,7 +266,18 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
             "mu": 0.5 * least if least > _PROVABLE else 0.0,
         }
         value = outward(float(np.linalg.norm(np.abs(gradient) + slack)) * radius)
-        yield Claim("D32/1", value, params=params, witness={"exponents": np.frexp(scale)[1].astype(np.int64) - 1})
+        yield Claim("D32/1", value, params=params, witness={"exponents": exponents})
+
+    def _bounded_gradient(self, problem: "Problem", sums: "_Stationarity", rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient, and a bound of how far the gradient that the checker computes and the bound of its own
+        rounding, which it adds, can be from it together: `off` of the slopes of rows, four sums over all rows, and the
+        rounding of alpha w."""
+        penalty = self.alpha * self.coef_
+        largest = rows.largest_entries
+        slack = largest * (sums.off + 4 * gamma(rows) * sums.size) / problem.weight + 32 * _UNIT * np.abs(penalty)
+        offset = (sums.off + 4 * gamma(rows) * sums.size) / problem.weight
+        gradient = problem.pack(sums.slope / problem.weight + penalty, sums.offset / problem.weight)
+        return gradient, np.append(slack, offset)[: len(gradient)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -312,12 +329,24 @@ class Problem:
         gradient = self.pack(slope / self.weight + self.alpha * w, offset / self.weight)
         return float(value) / self.weight + 0.5 * self.alpha * float(w @ w), gradient
 
-    def hessian(self, x: np.ndarray, *, observed: bool = False) -> np.ndarray:
-        w, b = self.unpack(x)
+    def hessian(self, x: np.ndarray) -> np.ndarray:
+        return self._penalised(self.rows.sum(_curvature, *self.unpack(x), self.distribution, *self.codes))
+
+    def _penalised(self, total: np.ndarray) -> np.ndarray:
         d = self.rows.n_features
-        matrix = self.rows.sum(_curvature, w, b, self.distribution, *self.codes, observed) / self.weight
+        matrix = total / self.weight
         matrix[np.arange(d), np.arange(d)] += self.alpha
         return matrix if self.intercept else matrix[:d, :d]
+
+    def least_curvature(self, total: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return powers of two that scale columns to about the same curvature, and the least eigenvalue then; zero if
+        sums overflow."""
+        hessian = self._penalised(total)
+        if not np.isfinite(hessian).all():
+            return np.zeros(len(hessian), dtype=np.int64), 0.0
+        exponents = np.clip(-np.frexp(np.sqrt(np.maximum(np.diag(hessian), 1e-300)))[1], -_EXPONENTS, _EXPONENTS)
+        scale = np.ldexp(1.0, exponents)
+        return exponents.astype(np.int64), float(eigvalsh(hessian * np.outer(scale, scale))[0])
 
     def deviance(self, x: np.ndarray) -> float:
         """Return sum_i s_i d(y_i, mu_i)."""
@@ -418,30 +447,54 @@ def _loss(
     return loss_block(block.X, _target(block, distribution), row_weights(block), family, link, w, b)
 
 
-def _curvature(
-    block: Block, w: np.ndarray, b: float, distribution: str, family: int, link: int, observed: bool
-) -> np.ndarray:
-    """Return sum h_i (x, 1)(x, 1)^T, h the expected or the observed second derivative of each loss."""
+def _curvature(block: Block, w: np.ndarray, b: float, distribution: str, family: int, link: int) -> np.ndarray:
+    """Return sum h_i (x, 1)(x, 1)^T, h the expected second derivative of each loss."""
     from assay.loops.glm import curvatures
     from assay.loops.moments import moments
 
     y = _target(block, distribution)
-    if observed:
-        f = block.X @ w + b
-        h = second_derivative(_family(distribution), LINKS[link], y, f)
-        h = h if block.weight is None else h * block.weight
-    else:
-        h = curvatures(block.X, y, row_weights(block), family, link, w, b)
+    h = curvatures(block.X, y, row_weights(block), family, link, w, b)
     return moments(block.X, np.empty((len(y), 0)), h, np.zeros(block.X.shape[1]))
 
 
-def _slope_size(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:
-    """Return a bound of the sum of s |d loss / d f|, up to a small factor."""
-    from assay.loops.glm import slope_size_block
+class _Stationarity(NamedTuple):
+    """Sums over rows: of slopes times rows, of slopes, of their sizes, of how far they can be off, and of the least
+    curvature times (x, 1)(x, 1)^T."""
 
-    y, f = _target(block, distribution), block.X @ w + b
-    family, code = (0, 0) if distribution == "lognormal" else (FAMILIES.index(distribution), LINKS.index(link))
-    return float(slope_size_block(y, f, row_weights(block), family, code))
+    slope: np.ndarray
+    offset: float
+    size: float
+    off: float
+    curvature: np.ndarray
+
+
+def _stationarity(
+    block: Block, w: np.ndarray, b: float, distribution: str, link: str, rounding: float
+) -> _Stationarity:
+    """Return what the claim of stationarity needs; `rounding` is at least the checker's bound of the error of a score.
+
+    The checker's score of a row is within `rounding` of ours, so that its interval of scores lies within twice that.
+    The slope rises with the score, so the slopes at the ends bound both its slope and the spread that it adds; the
+    curvature is least at an end. Elementary functions are taken to be as inaccurate as the checker takes them to be,
+    once for each of us and once for the bound that it adds.
+    """
+    from assay.loops.moments import moments
+
+    y, family = _target(block, distribution), _family(distribution)
+    link = "identity" if distribution == "lognormal" else link
+    f = block.X @ w + b
+    reach = 2 * (rounding + (8 * _UNIT * np.abs(y).max(initial=0.0) if distribution == "lognormal" else 0.0))
+    middle, low, high = (first_derivative(family, link, y, f + side * reach) for side in (0.0, -1.0, 1.0))
+    zeros, ones = np.zeros_like(y), np.ones_like(y)
+    ends = [np.abs(first_derivative(family, link, at, f + side * reach)) for at in (zeros, ones) for side in (-1, 1)]
+    size = np.abs(y) + np.maximum(*ends[:2]) + np.maximum(*ends[2:]) + np.abs(f) + reach
+    largest = np.maximum(np.abs(low), np.abs(high))
+    off = 2 * np.abs(high - low) + 3 * _ELEMENTARY * (size + largest)
+    s = np.ones_like(y) if block.weight is None else block.weight
+    h = np.minimum(*(second_derivative(family, link, y, f + side * reach) for side in (-1.0, 1.0)))
+    total_off = float(s @ off) if np.isfinite(off).all() else np.inf
+    curvature = moments(block.X, np.empty((len(y), 0)), s * h, np.zeros(block.X.shape[1]))
+    return _Stationarity(block.X.T @ (s * middle), float(s @ middle), float(s @ largest), total_off, curvature)
 
 
 def _deviance(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:

@@ -82,12 +82,3 @@ def curvatures(
             exact = family == 1 and link == 1
             out[start + r] = s * (e[r] if exact else deviance_terms(family, link, y[start + r], f[r])[2])
     return out
-
-
-@compiled
-def slope_size_block(y: np.ndarray, f: np.ndarray, weight: np.ndarray, family: int, link: int) -> float:
-    """Return sum s_i (|d loss_i / d f_i| + |y_i|)."""
-    total = 0.0
-    for i in range(y.shape[0]):
-        total += (weight[i] if weight.size else 1.0) * (abs(deviance_terms(family, link, y[i], f[i])[1]) + abs(y[i]))
-    return total

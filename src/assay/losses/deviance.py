@@ -55,6 +55,28 @@ def unit_deviance(family: str, y: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return 2 * (xlogy(y, y / mean) + xlogy(1 - y, (1 - y) / (1 - mean)))
 
 
+def first_derivative(family: str, link: str, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Return the derivative of half each deviance by the score, for the pairs where that is convex; NaN where a score
+    has no mean. It is accurate near the ends of the domain too, where 1 - mean cancels.
+
+    >>> first_derivative("poisson", "log", np.array([2.0]), np.array([0.0])).tolist()
+    [-1.0]
+    """
+    if family == "gaussian":
+        return f - y
+    if family == "poisson":
+        return np.exp(f) - y if link == "log" else np.where(f > 0, 1 - y / f, np.nan)
+    if family == "gamma":
+        return 1 - y * np.exp(-f) if link == "log" else np.where(f > 0, y - 1 / f, np.nan)
+    if link == "logit":
+        return expit(f) - y
+    if link == "probit":
+        return (1 - y) * _mills(-f) - y * _mills(f)
+    if link == "log":
+        return np.where(f < 0, (1 - y) * np.exp(f) / -np.expm1(f) - y, np.nan)
+    return np.where((f > 0) & (f < 1), (1 - y) / (1 - f) - y / f, np.nan)
+
+
 def second_derivative(family: str, link: str, y: np.ndarray, f: np.ndarray) -> np.ndarray:
     """Return the second derivative of half each deviance by the score, for the pairs where that is convex.
 

@@ -293,6 +293,7 @@ MESSAGES = REASONS | {
     "read.text": "free text, read as words",
     "read.leading-zero": "some begin with 0, so they are names and not numbers",
     "read.too-long": "some are beyond 2^53, where doubles do not distinguish integers, so they are names",
+    "read.merged": "{first} and {second} are read as the same number; name the column as nominal if these are names, such as versions",
     "table.unreadable": "the table cannot be read ({why}); give each column one type and one length.",
     "table.unknown": "a table is a path to a CSV or Parquet file, an Arrow table, a pandas or polars data frame, or a dict of columns; got {kind}.",
     "file.csv": "{file} cannot be read as CSV: {why}",

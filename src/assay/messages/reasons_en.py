@@ -95,6 +95,7 @@ REASONS = {
     "why.l1-classes": "With an L1 penalty the gap is stated for two classes.",
     "why.layer-size": "One layer must have at most {most} units, whose states are all listed.",
     "why.link-convexity": "With this link the objective is not convex: a small gradient does not bound its minimum.",
+    "why.link-domain": "A score lies at the edge of what the link allows, within rounding: the slope there is unbounded.",
     "why.log-clip-missing": "A log-loss is unbounded: pass clip=(least, largest), fixed before looking at the data.",
     "why.long-weights": "The weights are longer ({length:.3g}) than the largest scale.",
     "why.loss-dual": "The dual of the loss {loss} is not stated.",

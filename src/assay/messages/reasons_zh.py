@@ -94,6 +94,7 @@ REASONS = {
     "why.l1-classes": "带 L1 惩罚时，间隙只对两类给出。",
     "why.layer-size": "有一层至多 {most} 个单元，以便列出其全部状态。",
     "why.link-convexity": "用这个联结函数时目标不是凸的：梯度小并不能界定最小值。",
+    "why.link-domain": "有得分在舍入误差内位于联结函数定义域的边缘：那里的斜率没有界。",
     "why.log-clip-missing": "对数损失没有范围：请给出 clip=(最小, 最大)，在看数据之前确定。",
     "why.long-weights": "权重的长度（{length:.3g}）超过了最大的尺度。",
     "why.loss-dual": "损失 {loss} 的对偶没有给出。",

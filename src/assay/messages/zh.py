@@ -256,6 +256,7 @@ MESSAGES = REASONS | {
     "read.text": "自由文本，按词读取",
     "read.leading-zero": "有些以 0 开头，因此是名称而不是数",
     "read.too-long": "有些超过 2^53，双精度数不能区分这样的整数，因此是名称",
+    "read.merged": "{first} 与 {second} 读作同一个数；若它们是名称（如版本号），请把该列指定为名义列",
     "table.unreadable": "表格无法读取（{why}）；请让每一列的类型和长度一致。",
     "table.unknown": "表格可以是 CSV 或 Parquet 文件的路径、Arrow 表、pandas 或 polars 数据框，或由列组成的字典；得到的是 {kind}。",
     "file.csv": "{file} 不能作为 CSV 读入：{why}",

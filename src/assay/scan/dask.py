@@ -1,8 +1,8 @@
 """Dask collections: the statistic goes to the partitions, wherever they are, and only sums come back.
 
-A partition is cut into blocks as arrays in memory are, and its total keeps the place of its blocks in the
-whole, so that partitions merge in any order into the same bits, whichever worker computed them. When a worker
-dies, Dask computes its partitions again from the graph; nothing that is needed exists on one worker alone.
+Partitions are cut into the blocks that arrays in memory have, and the total of a partition keeps the place of its
+blocks in the whole, so that partitions merge in any order into the bits of memory, whichever worker computed them. When
+a worker dies, Dask computes its partitions again from the graph; nothing that is needed exists on one worker alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,11 +27,11 @@ class DaskRows(Rows):
     """Rows in partitions, each a task that gives (X, y, weight)."""
 
     def __init__(self, parts: list[Delayed], lengths: list[int], n_features: int, *, n_jobs: int | None = None):
-        self.parts, self.lengths = parts, lengths
-        self.n_rows, self.n_features, self.n_jobs = sum(lengths), n_features, n_jobs
         step = rows_per_block(n_features)
-        self._first_rows = [0, *accumulate(lengths)][:-1]
-        self._first_blocks = [0, *accumulate(-(-length // step) for length in lengths)][:-1]
+        self.parts, self.lengths = _in_whole_blocks(parts, lengths, step)
+        self.n_rows, self.n_features, self.n_jobs = sum(lengths), n_features, n_jobs
+        self._first_rows = [0, *accumulate(self.lengths)][:-1]
+        self._first_blocks = [0, *accumulate(-(-length // step) for length in self.lengths)][:-1]
 
     def sum(self, statistic: Statistic, *parameters: Any) -> Any:
         call = _packed(statistic, parameters)
@@ -67,6 +67,29 @@ class DaskRows(Rows):
         if _has_client():
             return list(dask.compute(*tasks, retries=RETRIES))
         return list(dask.compute(*tasks, scheduler="threads", num_workers=thread_count(self.n_jobs)))
+
+
+def _in_whole_blocks(parts: list[Delayed], lengths: list[int], step: int) -> tuple[list[Delayed], list[int]]:
+    """Return partitions that begin and end at the borders of blocks: rows of a block that two partitions share, fewer
+    than `step`, go to the one that has its first row."""
+    ends = list(accumulate(lengths))
+    n = ends[-1] if ends else 0
+    found, sizes = [], []
+    for k, (end, length) in enumerate(zip(ends, lengths)):
+        start, stop = (min(-(-row // step) * step, n) for row in (end - length, end))
+        if start == stop:
+            continue
+        pieces, other = [], k
+        while other < len(parts) and ends[other] - lengths[other] < stop:
+            before = ends[other] - lengths[other]
+            low, high = max(start - before, 0), min(stop - before, lengths[other])
+            if low < high:
+                whole = (low, high) == (0, lengths[other])
+                pieces.append(parts[other] if whole else delayed(_part_rows)(parts[other], low, high))
+            other += 1
+        found.append(pieces[0] if len(pieces) == 1 else delayed(_joined_parts)(pieces))
+        sizes.append(stop - start)
+    return found, sizes
 
 
 def dask_rows(X: Any, y: Any, weight: Any, *, n_jobs: int | None = None) -> DaskRows:
@@ -124,6 +147,17 @@ def _array_rows(X: Any, y: Any, weight: Any, n_jobs: int | None) -> DaskRows:
 
 
 Part = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
+
+
+def _part_rows(part: Part, start: int, stop: int) -> Part:
+    """Return some rows of a partition, as copies that do not keep all of them."""
+    X, y, weight = (None if values is None else np.array(values[start:stop]) for values in part)
+    return np.asarray(X), y, weight
+
+
+def _joined_parts(parts: list[Part]) -> Part:
+    X, y, weight = (None if values[0] is None else np.concatenate(values) for values in zip(*parts))
+    return np.asarray(X), y, weight
 
 
 def _frame_part(frame: Any, features: list[str], y: str | None, weight: str | None, number: int) -> Part:

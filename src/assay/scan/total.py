@@ -61,6 +61,24 @@ class Total:
         return smallest
 
 
+def block_nodes(numbers: np.ndarray, sums: np.ndarray) -> dict[Node, Any]:
+    """Return what `Total.nodes` gives after the sums (blocks, ...) of blocks with ascending numbers were added.
+
+    >>> block_nodes(np.arange(3), np.array([1.0, 10.0, 100.0]))
+    {(0, 2): 100.0, (1, 0): 11.0}
+    """
+    nodes: dict[Node, Any] = {}
+    level = 0
+    while len(numbers):
+        pair = np.zeros(len(numbers), dtype=bool)
+        pair[:-1] = (numbers[:-1] % 2 == 0) & (numbers[1:] == numbers[:-1] + 1)
+        left = np.flatnonzero(pair)
+        pair[left + 1] = True
+        nodes |= {(level, int(numbers[i])): sums[i] for i in np.flatnonzero(~pair)}
+        numbers, sums, level = numbers[left] // 2, sums[left] + sums[left + 1], level + 1
+    return nodes
+
+
 def added(a: Any, b: Any, *, in_place: bool) -> Any:
     """Return a + b, member by member of tuples; with `in_place`, arrays of `a` may be overwritten."""
     if isinstance(a, tuple):

@@ -29,6 +29,8 @@ from assay.scan import thread_map
 
 _WORKING = (2048, 6144)  # least variables of a working set, and most (in single precision) that need no cache
 _WHOLE = 1500  # variables up to which the whole problem is one working set
+_GROWTH = 8  # share of the steps made so far that a round of the whole problem may make: many steps, few rounds
+_LONGEST = 100  # steps of such a round for each variable, at most: a round hears no Ctrl-C
 _STEPS = 20  # pair steps of a round, at most, for each variable of its working set
 _AIM = 0.2  # share of the violation to which a working set is solved
 _STALL = 50  # rounds without progress near the optimum after which only rounding is left
@@ -309,7 +311,7 @@ class _Run(DualState):
         if self.whole is None:
             self.whole = fill_gram(self.source, everything, np.empty(n**2, self.source.dtype), self.n_jobs)
             self.kernel_rows += n
-        most = int(min(max(n // 2, 20), limit - self.steps))
+        most = int(min(max(n // 2, 20, min(self.steps // _GROWTH, _LONGEST * n)), limit - self.steps))
         made, change = self.pair_steps(everything, self.whole, 0.5 * tol, most)
         self.steps += made
         moved = change != 0

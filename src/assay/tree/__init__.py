@@ -6,7 +6,7 @@ from assay.tree._extra import ExtraTreeClassifier, ExtraTreeRegressor
 from assay.tree._oblique import ObliqueTreeClassifier
 from assay.tree._presets import C45, CART, ID3
 from assay.tree._trees import DecisionTreeClassifier, DecisionTreeRegressor
-from assay.tree.growth._nominal_missing import impurity
+from assay.tree.growth._nominal import impurity
 
 __all__ = [
     "C45",

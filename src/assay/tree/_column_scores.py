@@ -6,7 +6,7 @@ import numpy as np
 
 from assay.tree._reading import nominal_levels
 from assay.tree._trees import DecisionTreeClassifier
-from assay.tree.growth._nominal_missing import Method, column_splits, impurity
+from assay.tree.growth._nominal import Method, column_splits, impurity
 
 
 class ColumnScore(NamedTuple):

@@ -5,8 +5,7 @@
     prune   see `_pruning`
     predict class shares, or the mean, of the leaf that a row reaches
 
-Complete numeric columns are split by compiled code that tries every threshold; nominal columns, missing values and the
-gain ratio take the general way (`_nominal_missing`). Both find the same splits where both apply.
+How a tree is grown depends on what is asked: `growth._growers` has the table.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,17 +24,12 @@ from assay.params import Choice, Count, Maybe, Number, check, refuse
 from assay.scan import Rows, rows
 from assay.tree import _pruning
 from assay.tree._claims import grown_part, pruning_fact, shortened
-from assay.tree._limits import column_order, limits_of, monotone_signs
+from assay.tree._limits import limits_of, monotone_signs
 from assay.tree._nodes import Nodes, TreeModel
 from assay.tree._predict import goes_one_way
 from assay.tree._readable import ReadableTree, require_one_target
 from assay.tree._reading import Read, nominal_levels, read_columns
-from assay.tree.growth._exact import WIDE, encode, grow_exact
-from assay.tree.growth._forest_extra import draws, grow_extra_tree
-from assay.tree.growth._general import encode_gaps, grow_general
-from assay.tree.growth._nominal_missing import Method, code_table, grow_nominal_missing
-from assay.tree.growth._records import Limits
-from assay.tree.growth._sorted import as_entries, counted_instead, grow_sorted, is_whole, sort_columns, sorts
+from assay.tree.growth._growers import Request, grower_of, reads_levels
 
 if TYPE_CHECKING:
     from assay.data.columns import ColumnType
@@ -79,59 +73,27 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
 
     def _grow(self, data: Read, n_classes: np.ndarray) -> Nodes:
         """Return the unpruned tree; `n_classes` (outputs,), empty for numbers."""
-        n, d = data.rows.n_rows, data.rows.n_features
-        levels = nominal_levels(self)
+        request = self._request(data, n_classes)
+        prepare: Any = grower_of(request).prepare
+        return prepare(request)(data.weight, self.random_state)
+
+    def _request(self, data: Read, n_classes: np.ndarray) -> Request:
+        """Return what the parameters ask for on these rows; refuse what no grower serves."""
+        levels, gaps = nominal_levels(self), data.has_gaps
         limits = limits_of(self, data, self.splitter == "random")
-        plain = not levels and self.criterion != "gain_ratio"
-        gaps = data.has_gaps
-        monotone = self._monotone(data, n_classes, plain and (not gaps or self.missing == "direction"))
-        if not plain or (gaps and self.missing == "fractional"):
-            return self._grow_levels(data, n_classes, levels, limits)
-        drawing = limits.max_features < d or limits.random
-        several = data.y.ndim == 2
-        if self.criterion == "absolute_error" and not gaps and not several:
-            from assay.tree.growth._absolute import grow_absolute
-
-            rng = check_random_state(self.random_state)
-            X = data.dense(f"criterion={self.criterion!r}")
-            return grow_absolute(X, data.y, data.weight, limits, rng, self.n_jobs, monotone)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if drawing else 0
-        if limits.random and not gaps and monotone is None and draws(self.criterion, data.y):
-            weight = np.ones(n) if data.weight is None else data.weight
-            X = data.dense("splitter='random'")
-            return grow_extra_tree(X, data.y, weight, seed, n_classes, self.criterion, limits)
-        order = np.arange(d) if drawing or self.random_state is None else column_order(self.random_state, d)
-        signs = monotone if monotone is None else monotone[order]
-        target, asked = (data.y, data.weight, np.arange(n)), (self.criterion, limits, seed)
-        why = f"criterion={self.criterion!r}" if signs is None else "monotonic_cst"
-        if not gaps and signs is None and sorts(data, limits, self.criterion):
-            nodes = self._grow_sorted(data, n_classes, limits, seed, order)
-        elif gaps or several or n * n_classes.sum() > WIDE:
-            nodes = grow_general(encode_gaps(data.dense(why), self.n_jobs, order), *target, n_classes, *asked, signs)
-        else:
-            codes, K = encode(data.dense(why), self.n_jobs, order=order), int(n_classes.sum())
-            nodes = grow_exact(codes, *target, K, *asked, self.n_jobs, monotone=signs)
-        return nodes._replace(column=np.where(nodes.column < 0, -1, order[nodes.column]).astype(np.int32))
-
-    def _grow_sorted(self, data: Read, n_classes: np.ndarray, limits: Limits, seed: int, order: np.ndarray) -> Nodes:
-        """Return the unpruned tree on complete columns, or sparse rows, which are sorted once."""
-        columns, n, outputs = sort_columns(data, self.n_jobs, order), len(data.y), 1 if data.y.ndim == 1 else 2
-        codes, asked = counted_instead(columns, n, outputs, int(n_classes.sum())), (self.criterion, limits, seed)
-        if codes is not None:
-            K = int(n_classes.sum())
-            return grow_exact(codes, data.y, data.weight, np.arange(n), K, *asked, self.n_jobs)
-        entries = as_entries(columns, len(n_classes) > 0 and is_whole(data.weight))
-        return grow_sorted(entries, data.y, data.weight, n_classes, *asked, in_parts=True, n_jobs=self.n_jobs)
-
-    def _grow_levels(self, data: Read, n_classes: np.ndarray, levels: dict[int, int], limits: Limits) -> Nodes:
-        """Return the unpruned tree on nominal columns, by the gain ratio, or with C4.5's shares of missing values."""
-        if (
+        plain = not levels and self.criterion != "gain_ratio" and (not gaps or self.missing == "direction")
+        monotone = self._monotone(data, n_classes, plain)
+        why = f"criterion={self.criterion!r}" if monotone is None else "monotonic_cst"
+        request = Request(
+            data, n_classes, self.criterion, limits, levels, gaps, monotone, self.n_jobs, why, self.split, self.missing,
+            ties=self.random_state, in_parts=True,
+        )  # fmt: skip
+        if reads_levels(request) and (
             self.criterion in ("absolute_error", "friedman_mse", "poisson")
-            or limits.max_features < data.rows.n_features
+            or request.draws_columns
             or limits.max_leaves
             or limits.min_weight_leaf > 0
-            or limits.random
-            or data.y.ndim == 2
+            or request.outputs > 1
         ):
             raise refuse(
                 self,
@@ -139,20 +101,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
                 "gini or squared_error, one output, all columns, the best split, and no limit on the number or weight "
                 "of leaves; change these, or encode the columns.",
             )
-        weight = np.ones(len(data.y)) if data.weight is None else data.weight
-        method = Method(
-            self.criterion,
-            self.split,
-            self.missing,
-            levels,
-            int(n_classes.sum()),
-            limits.min_samples_leaf,
-            limits.min_samples_split,
-            limits.max_depth,
-            limits.min_decrease,
-        )
-        X = data.dense(f"criterion={self.criterion!r}")
-        return grow_nominal_missing(code_table(X, levels), data.y, weight, method)
+        return request
 
     def _monotone(self, data: Read, n_classes: np.ndarray, plain: bool) -> np.ndarray | None:
         """Return the signs of the columns with which values must rise or fall; refuse what does not go with them."""

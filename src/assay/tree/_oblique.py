@@ -27,7 +27,7 @@ from assay.params import Choice, Count, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, rows, thread_map
 from assay.tree._limits import row_count
 from assay.tree._spaces import OfAnySize
-from assay.tree.growth._nominal_missing import impurity
+from assay.tree.growth._nominal import impurity
 
 
 class Cut(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 
 from assay.scan import rows_per_block, thread_map
 from assay.tree._nodes import Nodes
-from assay.tree.growth._nominal_missing import branches
+from assay.tree.growth._nominal import branches
 
 
 def leaves(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:

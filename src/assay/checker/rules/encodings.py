@@ -222,8 +222,15 @@ def _check_memory(memory: Any, listed: Sequence[Mapping[str, Any]], folds: int) 
             raise Rejected("a column has a count for each level, and one of numbers for each edge")
         if bool(edges) != ("rows" in one) or ("counts" in one and not counts):
             raise Rejected("rows and counts are remembered of columns that have edges or levels")
-        for edge in edges:
-            signed(edge, "edge")
+        _check_increasing([signed(edge, "edge") for edge in edges])
+        _check_increasing(counts if edges else [])
+        if edges and counts[-1] != one["rows"]:
+            raise Rejected("the last edge of a column is its largest number, at or below which all of its rows lie")
+
+
+def _check_increasing(values: Sequence[float]) -> None:
+    if any(a >= b for a, b in pairwise(values)):
+        raise Rejected("edges of a column, and how many rows lie at or below them, increase")
 
 
 def _check_sizes(sizes: list[Any], rows: int) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.scan import Block, Rows, thread_map
+from assay.scan import Block, Rows, rows_per_block, thread_map
 
 _SAMPLED = 4  # columns whose sample is held at a time
 _IN_MEMORY = 0.25  # share of the memory that bins may take
@@ -42,17 +42,36 @@ class Binner(NamedTuple):
 
     def transform(self, rows: Rows, *, by_column: bool = True) -> Binned:
         """Return the bins of all rows, row by row and, if asked for, column by column too."""
-        n, d = rows.n_rows, rows.n_features
-        shapes = (n, -(-d // 8) * 8), (d if by_column else 0, n)
-        placed = _room(shapes, _IN_MEMORY * memory_bytes())
+        return self.transform_kinds(rows, None, (by_column,))[0]
+
+    def transform_kinds(self, rows: Rows, kinds: np.ndarray | None, by_column: tuple[bool, ...]) -> list[Binned]:
+        """Return the bins of the rows of each kind 1, 2, ... (others are left out; None: all are of kind 1), column by
+        column too where asked for; one pass."""
+        d, most = rows.n_features, _IN_MEMORY * memory_bytes()
+        counts = [rows.n_rows] if kinds is None else [int((kinds == k + 1).sum()) for k in range(len(by_column))]
+        shapes = [shape for n, wide in zip(counts, by_column) for shape in ((n, -(-d // 8) * 8), (d if wide else 0, n))]
+        placed = _room(shapes, most)
+        firsts = None if kinds is None else _first_places(kinds, rows_per_block(d), len(by_column))
 
         def place(start: int, bins: np.ndarray) -> None:
             from assay.tree.growth._hist_loops import place_block
 
-            place_block(bins, start, *placed)
+            if kinds is None or firsts is None:
+                place_block(bins, start, *placed)
+                return
+            own = kinds[start : start + len(bins)]
+            for k in range(len(by_column)):
+                place_block(bins[own == k + 1], firsts[k, start // rows_per_block(d)], *placed[2 * k : 2 * k + 2])
 
         rows.collect(place, bins_of, *self)
-        return Binned(placed[0], placed[1], self.n_bins, self.nominal)
+        return [Binned(placed[2 * k], placed[2 * k + 1], self.n_bins, self.nominal) for k in range(len(by_column))]
+
+
+def _first_places(kinds: np.ndarray, step: int, n_kinds: int) -> np.ndarray:
+    """Return how many rows of each kind lie before each block (kinds, blocks)."""
+    starts = np.arange(0, len(kinds), step)
+    counts = np.array([np.add.reduceat(kinds == k + 1, starts, dtype=np.int64) for k in range(n_kinds)])
+    return np.cumsum(counts, axis=1) - counts
 
 
 def bins_of(block: Block, edges: np.ndarray, n_edges: np.ndarray, nominal: np.ndarray) -> np.ndarray:
@@ -64,7 +83,7 @@ def bins_of(block: Block, edges: np.ndarray, n_edges: np.ndarray, nominal: np.nd
     return bins
 
 
-def _room(shapes: tuple[tuple[int, int], ...], most: float) -> list[np.ndarray]:
+def _room(shapes: list[tuple[int, int]], most: float) -> list[np.ndarray]:
     """Return arrays of zero bytes; in temporary files, which vanish with them, if they take more than `most` bytes."""
     if sum(a * b for a, b in shapes) <= most:
         return [np.zeros(shape, dtype=np.uint8) for shape in shapes]

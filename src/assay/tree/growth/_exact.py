@@ -1,12 +1,19 @@
-"""Exact trees on complete numeric columns: codes for the compiled growth, subtrees on threads."""
+"""Exact trees on numeric columns: codes for the compiled growth, subtrees on threads.
 
-from typing import Any, NamedTuple
+`grow_exact` (`_exact_loops`) serves complete columns and one output; `grow_general` (`_general_loops`) missing values,
+several outputs and absolute errors too.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes, joined
-from assay.tree.growth._records import CRITERIA, Limits, Target, as_nodes
+from assay.tree.growth._records import CRITERIA, Limits, Target, as_nodes, binary_nodes
+
+if TYPE_CHECKING:
+    from assay.tree.growth._general_loops import Task
 
 _TOP = 16  # leaves of the top part, whose subtrees are grown on threads
 _WORTH = 4_000  # rows from which that pays
@@ -146,3 +153,69 @@ def compact(nodes: Nodes) -> Nodes:
     parts = {name: getattr(nodes, name)[kept] for name in Nodes._fields[1:10]}
     parts["child"] = np.where(parts["child"] >= 0, place[np.maximum(parts["child"], 0)], -1).astype(np.int32)
     return Nodes(root=np.zeros(1, dtype=np.int32), tables=nodes.tables, **parts)
+
+
+class Coded(NamedTuple):
+    """Columns as codes, and the code of rows without a value in each, which is its last; -1 if there are none."""
+
+    columns: Columns
+    gaps: np.ndarray
+
+
+def encode_gaps(X: np.ndarray, n_jobs: int | None, order: np.ndarray | None = None) -> Coded:
+    """Return the codes of numeric columns with NaN for missing values, in this order if one is given."""
+    gaps = np.isnan(X)
+    columns = encode(np.where(gaps, np.inf, X) if gaps.any() else X, n_jobs, order=order)
+    lacking = gaps.any(axis=0) if order is None else gaps.any(axis=0)[order]
+    return Coded(columns, np.where(lacking, columns.n_codes - 1, -1))
+
+
+def grow_general(
+    coded: Coded,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    rows: np.ndarray,
+    n_classes: np.ndarray,
+    criterion: str,
+    limits: Limits,
+    seed: int,
+    monotone: np.ndarray | None = None,
+) -> Nodes:
+    """Return one tree on the given rows (row numbers may repeat).
+
+    y : (rows,) or (rows, outputs) numbers of classes, or numbers
+    n_classes : (outputs,) classes of each output; empty for numbers
+    monotone : (columns,) as in `grow_exact`, for one output
+    """
+    from assay.tree.growth._general_loops import grow
+
+    task = task_of(y, weight, n_classes, criterion)
+    signs = np.empty(0, dtype=np.int64) if monotone is None else monotone
+    own = np.array(rows, dtype=np.int64)
+    made = grow(*coded, task, own, limits.record(len(coded.gaps)), np.uint64(seed), signs)
+    grown, sums, medians, sides, bounds = made
+    nodes = nodes_of(grown, sums, criterion, medians, sides)
+    return nodes if monotone is None else bounded(nodes, bounds)
+
+
+def task_of(y: np.ndarray, weight: np.ndarray | None, n_classes: np.ndarray, criterion: str) -> "Task":
+    """Return what a tree learns, as the compiled code reads it."""
+    from assay.tree.growth._general_loops import Task
+
+    target = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
+    sizes = n_classes if len(n_classes) else np.ones(target.shape[1])
+    first = 1 + np.append(0, np.cumsum(sizes)).astype(np.int64)
+    every = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+    return Task(target, every, first, int(len(n_classes) > 0), CRITERIA[criterion])
+
+
+def nodes_of(
+    grown: np.ndarray, sums: np.ndarray, criterion: str, medians: Any = None, sides: np.ndarray | None = None
+) -> Nodes:
+    """Return a tree from the records and sums of its nodes; `medians` are their values under absolute errors."""
+    weight = sums[:, 0]
+    value = medians if criterion == "absolute_error" else sums[:, 1:] / sums[:, :1]
+    base = {"gini": weight, **dict.fromkeys(("entropy", "log_loss", "gain"), 0.0)}.get(criterion, grown["squares"])
+    impurity = np.maximum(0.0, (base - grown["purity"]) / weight)
+    column, threshold, child = (grown[name].copy() for name in ("column", "threshold", "child"))
+    return binary_nodes(column, threshold, child, value, weight, impurity, sides)

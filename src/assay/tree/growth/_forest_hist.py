@@ -13,7 +13,7 @@ import numpy as np
 from assay.scan import Rows, thread_map
 from assay.tree._nodes import Nodes, joined
 from assay.tree.growth._bins import Binner
-from assay.tree.growth._parallel_trees import grown_trees, tree_seed
+from assay.tree.growth._growers import grown_trees, tree_seed
 from assay.tree.growth._records import CRITERIA, Limits, as_nodes
 
 

@@ -14,12 +14,11 @@ import numpy as np
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes
 from assay.tree.growth._allowed import Allowed
-from assay.tree.growth._bins import Binned, Binner, stretches
+from assay.tree.growth._bins import Binner, stretches
+from assay.tree.growth._hist_rows import SIDE_BY_SIDE, Division, GrowingRows
 
-_SIDE_BY_SIDE = 4
 ABOVE_ALL = 1e150
-_LARGE = 200_000  # rows beyond which threads share the columns of one node
-_LINE, _CACHED = 64, 16  # columns summed together: of one cache line; those whose sums fit in the first cache
+_SEARCHED = 16  # columns of the root searched together
 
 
 class Numbers(NamedTuple):
@@ -76,7 +75,6 @@ class Node:
     children: Any = None  # two nodes
     accepted: bool = False
     place: int = 0
-    base: int = 0  # where its smaller side waits while it is divided
     saw_missing: bool = False
     value: float = 0.0
     groups: Any = None  # of columns that may interact, open to it
@@ -93,25 +91,16 @@ class Node:
 
 
 class Grower:
-    """Grows trees on one set of binned rows; buffers are kept from tree to tree.
+    """Grows trees on one set of binned rows; buffers are kept from tree to tree."""
 
-    entries : (rows,) int64
-        Row number and quantised gradient and hessian (see `_hist_loops`), in the order of the leaves of the
-        last tree.
-    """
-
-    def __init__(self, binned: Binned, rule: Rule, allowed: Allowed, n_jobs: int | None):
-        self.binned, self.rule, self.allowed, self.n_jobs = binned, rule, allowed, n_jobs
-        n, d = len(binned.rows), len(binned.n_bins)
-        self.entries, self._scratch = np.empty(n, dtype=np.int64), np.empty(n // 2 + _SIDE_BY_SIDE, dtype=np.int64)
-        self._together, self._apart = stretches(d, _LINE), stretches(d, _CACHED)
+    def __init__(self, rows: GrowingRows, rule: Rule, allowed: Allowed, n_jobs: int | None):
+        self.rows, self.rule, self.allowed, self.n_jobs = rows, rule, allowed, n_jobs
+        self._stretches = stretches(len(rows.n_bins), _SEARCHED)
         self._free: list[np.ndarray] = []
-        # sums of at most n hessians, each at most 4095
-        self._integer = np.int32 if n < 2**31 // 4096 else np.int64
 
     def grow(self, n: int, units: tuple[float, float], turn: int) -> list[Node]:
-        """Return the nodes of one tree, the `turn`-th, on the first n entries, siblings side by side; leaves are those
-        not accepted."""
+        """Return the nodes of one tree, the `turn`-th, on n rows, siblings side by side; leaves are those not
+        accepted."""
         rule, self.turn = self.rule, turn
         self.numbers = Numbers(*units, rule.l2, float(rule.min_samples), rule.min_hessian, rule.min_gain)
         root = Node(0, n, 0, np.zeros(3, dtype=np.int64), allowed=self.allowed.columns(None, turn, 0, n))
@@ -124,7 +113,7 @@ class Grower:
             if node.children is None:
                 likely = heapq.nsmallest(self.rule.max_leaves - leaves, heap)
                 fresh = [item[2] for item in likely if item[2].children is None]
-                self._expand(fresh[:_SIDE_BY_SIDE])
+                self._expand(fresh[:SIDE_BY_SIDE])
             heapq.heappop(heap)
             node.accepted, leaves = True, leaves + 1
             for child in node.children or ():
@@ -140,30 +129,21 @@ class Grower:
 
     def _open_root(self, root: Node) -> None:
         root.histogram = self._take()
-        thread_map(lambda columns: self._sum(root, columns), self._apart, n_jobs=self.n_jobs)
+        self.rows.open(root.stop, root.histogram)
         root.total = root.histogram[:, :256].sum(axis=1)
         if self._splittable(root):
-            _settle(root, thread_map(lambda columns: self._find(root, columns), self._apart, n_jobs=self.n_jobs))
+            _settle(root, thread_map(lambda columns: self._find(root, columns), self._stretches, n_jobs=self.n_jobs))
 
     def _expand(self, nodes: list[Node]) -> None:
-        """Give each node its children: reorder its rows, sum the smaller child, subtract for the other, find
-        their splits.
+        """Give each node its children: divide its rows, sum the smaller child, subtract for the other, find their
+        splits."""
+        divisions = [self._division(node) for node in nodes]
+        found = self.rows.divide(divisions, lambda i, columns: self._subtract(nodes[i], columns))
+        for node, results in zip(nodes, found):
+            self._close(node, results)
 
-        One thread does all of that for a small node; the columns of a large one are shared out.
-        """
-        large = [node for node in nodes if node.stop - node.start > _LARGE]
-        for spare, node in enumerate(sorted(nodes, key=lambda node: node.start)):
-            node.base = node.start // 2 + spare  # smaller sides need half the places, and one more each
-        ordered = sorted(nodes, key=lambda node: node.start - node.stop)
-        thread_map(lambda node: self._divide(node, whole=node not in large), ordered, n_jobs=self.n_jobs)
-        tasks = [(node, columns) for node in large if node.children[0].histogram is not None for columns in self._apart]
-        found = thread_map(lambda task: self._open(*task), tasks, n_jobs=self.n_jobs)
-        for node in large:
-            self._close(node, [one for (owner, _), one in zip(tasks, found) if owner is node])
-
-    def _divide(self, node: Node, whole: bool) -> None:
-        from assay.tree.growth._hist_loops import partition
-
+    def _division(self, node: Node) -> Division:
+        """Return how the rows of a node are divided; make its children."""
         split = node.split
         left_total = np.array(split[4:])
         boundary, column = node.start + split.rows, split.column
@@ -176,26 +156,13 @@ class Grower:
         node.children = (left, right)
         node.saw_missing = bool(node.histogram[2, 256 * column + 255])
         small, large = node.by_size()
-        going_on = self._splittable(small) or self._splittable(large)
-        if going_on:
+        if self._splittable(small) or self._splittable(large):
             small.histogram, large.histogram = self._take(), node.histogram
             node.histogram = None
-        at_once = going_on and whole and len(self._together) == 1
-        sums = small.histogram if at_once else np.empty((3, 0), dtype=self._integer)
-        partition(
-            self.binned.rows, self.binned.columns[column], node.goes_left, small is left, self.entries,
-            self._scratch, node.base, node.start, node.stop, sums,
-        )  # fmt: skip
-        if going_on and whole:
-            find = self._subtract if at_once else self._open
-            self._close(node, [find(node, columns) for columns in self._together])
-
-    def _open(self, node: Node, columns: tuple[int, int]) -> tuple[Any, Any]:
-        """Return the best splits of both children among some columns, the smaller child first."""
-        self._sum(node.by_size()[0], columns)
-        return self._subtract(node, columns)
+        return Division(node.start, node.stop, boundary, column, node.goes_left, small is left, small.histogram)
 
     def _subtract(self, node: Node, columns: tuple[int, int]) -> tuple[Any, Any]:
+        """Return the best splits of both children among some columns, the smaller child, which is summed, first."""
         small, large = node.by_size()
         part = slice(256 * columns[0], 256 * columns[1])
         large.histogram[:, part] -= small.histogram[:, part]
@@ -205,11 +172,6 @@ class Grower:
         for child, results in zip(node.by_size(), zip(*found)):
             if self._splittable(child):
                 _settle(child, results)
-
-    def _sum(self, node: Node, columns: tuple[int, int]) -> None:
-        from assay.tree.growth._hist_loops import histogram_rows
-
-        histogram_rows(self.binned.rows, *columns, self.entries, node.start, node.stop, node.histogram)
 
     def _narrow(self, node: Node, left: Node, right: Node) -> None:
         """Keep the values of later descendants on the right side of the middle, where a column must be
@@ -234,15 +196,15 @@ class Grower:
 
         if not self._splittable(node):
             return None
-        binned, goes_left = self.binned, np.empty(256, dtype=np.uint8)
+        rows, goes_left = self.rows, np.empty(256, dtype=np.uint8)
         found = best_split(
-            node.histogram, *columns, binned.n_bins, binned.nominal, self.rule.monotone, node.allowed, node.total,
+            node.histogram, *columns, rows.n_bins, rows.nominal, self.rule.monotone, node.allowed, node.total,
             self.numbers, node.low, node.high, goes_left,
         )  # fmt: skip
         return Split(*found), goes_left
 
     def _take(self) -> np.ndarray:
-        return self._free.pop() if self._free else np.empty((3, len(self.binned.n_bins) * 256), dtype=self._integer)
+        return self._free.pop() if self._free else np.empty((3, len(self.rows.n_bins) * 256), dtype=self.rows.integer)
 
     def _free_all(self, nodes: list[Node]) -> None:
         """Take back the sums of the leaves and of nodes that were looked at ahead and not needed."""

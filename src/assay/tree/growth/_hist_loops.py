@@ -77,18 +77,17 @@ def place_block(bins, start, rows, columns):
 
 
 @compiled
-def pack_block(g, h, g_scale, h_scale, chosen, start, stop, turn, entries):
+def pack_block(g, h, g_scale, h_scale, chosen, start, stop, turn, first, entries):
     """Write row number (upper 32 bits), round(g * g_scale) and round(h * h_scale) (12 bits each) of rows
     start .. stop - 1.
 
     Numbers are rounded up or down by evenly spread thresholds, so that sums are not biased. A single h stands
-    for all rows;
-    `chosen`, if not empty, lists the rows that take part.
+    for all rows; `chosen`, if not empty, lists the rows that take part; row 0 is the row `first` of all machines.
     """
     constant = h.shape[0] == 1
     for k in range(start, stop):
         i = chosen[k] if chosen.shape[0] else k
-        mixed = (np.uint64(i) + np.uint64(turn) * np.uint64(0xD1342543DE82EF95)) * _STEP
+        mixed = (np.uint64(i + first) + np.uint64(turn) * np.uint64(0xD1342543DE82EF95)) * _STEP
         u = np.float64(mixed >> np.uint64(40)) * 2.0**-24
         v = np.float64((mixed >> np.uint64(16)) & np.uint64(0xFFFFFF)) * 2.0**-24
         a = np.int64(np.floor(g[i] * g_scale + u))
@@ -302,14 +301,15 @@ def _order_levels(histogram, at, bins, h_unit, l2, order, rate):
 
 
 @compiled
-def leaf_sums(entries, start, stop, g, h):
-    """Return the sums of g and h over the rows of entries[start:stop]; a single h stands for all rows."""
-    gradient, hessian = 0.0, 0.0
+def leaf_sums(entries, start, stop, g, h, g_scale, h_scale):
+    """Return the sums of g * g_scale and h * h_scale over the rows of entries[start:stop] as integers, which add up to
+    the same in any order; a single h stands for all rows."""
+    gradient, hessian = np.int64(0), np.int64(0)
     constant = h.shape[0] == 1
     for i in range(start, stop):
         row = entries[i] >> 32
-        gradient += g[row]
-        hessian += h[0] if constant else h[row]
+        gradient += np.int64(g[row] * g_scale)
+        hessian += np.int64((h[0] if constant else h[row]) * h_scale)
     return gradient, hessian
 
 

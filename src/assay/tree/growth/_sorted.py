@@ -6,8 +6,7 @@ import numpy as np
 
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes
-from assay.tree.growth._exact import WIDE, Columns, grafted
-from assay.tree.growth._general import nodes_of, task_of
+from assay.tree.growth._exact import WIDE, Columns, grafted, nodes_of, task_of
 from assay.tree.growth._records import GINI, SQUARED, Limits
 
 if TYPE_CHECKING:

@@ -106,7 +106,7 @@ def code_table(X: np.ndarray, levels: dict[int, int]) -> Any:
     return Coded(codes, about, np.concatenate([np.empty(0), *values]))
 
 
-def grow_nominal_missing(coded: Any, y: np.ndarray, weight: np.ndarray, method: Method, seed: int = 0) -> Nodes:
+def grow_nominal(coded: Any, y: np.ndarray, weight: np.ndarray, method: Method, seed: int = 0) -> Nodes:
     """Return a tree on a table that `code_table` has read; the seed is for columns and splits that are drawn."""
     from assay.tree.growth._nominal_loops import grow
 

@@ -1,0 +1,1 @@
+"""ONNX graphs, one module a family of models, by the name of the family."""

@@ -7,6 +7,7 @@ Method: one pass sums the second moments of each fold's hold-out rows; all rows 
 """
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
@@ -17,11 +18,13 @@ from sklearn.exceptions import DataConversionWarning
 
 from assay.base import fit_log, read_rows
 from assay.card import Card
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.linear_model._elastic_net import ElasticNet, Limits, centre, elastic_net_path, finite, minimise
 from assay.linear_model._folds import Fold, folded, in_memory, part, splits, splitter_routing
 from assay.linear_model._least_squares_solver import pilot, second_moments
 from assay.params import Positive, check, refuse
-from assay.scan import thread_map
+from assay.scan import Rows, thread_map
 from assay.scan.memory import MemoryRows
 from assay.theory.spaces import LinearFunctions
 
@@ -44,7 +47,7 @@ class _Alphas:
         for place, alpha in enumerate(value):
             if not isinstance(alpha, Real):
                 raise TypeError(f"{type(owner).__name__}: {name}[{place}] must be an instance of float, not {alpha!r}.")
-            if not alpha >= 0:
+            if not float(alpha) >= 0:
                 raise refuse(owner, f"{name}[{place}] == {alpha}, must be >= 0.0.")
         return value
 
@@ -55,7 +58,7 @@ class _Ratios:
     def check(self, owner: Any, name: str) -> Any:
         value = getattr(owner, name)
         shares: Any = np.atleast_1d(np.asarray(value, dtype=object))
-        if not len(shares) or not all(isinstance(share, Real) and 0 <= share <= 1 for share in shares):
+        if not len(shares) or not all(isinstance(share, Real) and 0 <= float(share) <= 1 for share in shares):
             raise refuse(owner, f"{name} must be numbers in [0, 1], the shares of the L1 penalty; got {value!r}.")
         return value
 
@@ -164,7 +167,7 @@ class ElasticNetCV(ElasticNet):
         if shape[1] > 1:
             raise refuse(self, f"For multi-task outputs, use MultiTask{type(self).__name__}")
         warnings.warn(
-            f"{type(self).__name__}: A column-vector y was passed when a 1d array was expected; it is flattened.",
+            "A column-vector y was passed when a 1d array was expected. It is flattened; pass y.ravel().",
             DataConversionWarning,
             stacklevel=4,
         )
@@ -216,6 +219,13 @@ class ElasticNetCV(ElasticNet):
     @property
     def _fitted_ratio(self) -> float:
         return float(self.l1_ratio_)
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the duality gap and, with an L2 penalty, the distance to the exact optimum."""
+        if hasattr(self, "alpha_"):
+            yield from super().facts(rows)
+        else:  # a file has what the model predicts with, not what was chosen
+            yield NotApplicable("D04/1", FIT_NOT_KEPT)
 
     def get_metadata_routing(self) -> Any:
         """Return which metadata `fit` hands to the splitter."""

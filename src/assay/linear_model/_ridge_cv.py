@@ -29,6 +29,7 @@ from assay.base import fit_log, read_rows
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.linear_model._folds import folded, in_memory, part
 from assay.linear_model._least_squares import LeastSquares, Ridge, ridge_facts
 from assay.linear_model._least_squares_solver import Equations, Kernel, Options, Solution, decomposed, targets
@@ -52,7 +53,8 @@ class _Penalties:
             which = f"{name}[{place}]" if np.size(value) > 1 else name
             if not isinstance(alpha, Real):
                 raise TypeError(f"{type(owner).__name__}: {which} must be an instance of float, not {type(alpha)}.")
-            if not (alpha > 0 or (alpha == 0 and owner.cv is not None)) or alpha == np.inf:
+            strictly = owner.cv is None
+            if not 0.0 <= float(alpha) < np.inf or (strictly and alpha == 0):
                 sign = ">" if owner.cv is None else ">="
                 raise refuse(owner, f"{which} == {alpha}, must be {sign} 0.0 and finite.")
         return np.ravel(np.asarray(value, dtype=np.float64))
@@ -253,7 +255,10 @@ class RidgeCV(LeastSquares):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the distance to the exact optimum that it implies."""
-        yield from ridge_facts(self, rows, self.alpha_)
+        if hasattr(self, "alpha_"):
+            yield from ridge_facts(self, rows, self.alpha_)
+        else:  # a file has what the model predicts with, not what was chosen
+            yield NotApplicable("D04/1", FIT_NOT_KEPT)
 
 
 def _solved(equations: Equations, alpha: Any) -> Solution | None:

@@ -136,7 +136,7 @@ def test_the_chosen_model_is_proved_to_be_a_minimum(model):
     X, y, weight = draw(80, 6)
     model.fit(X, y, weight)
     certificate = model.certify(X, y, sample_weight=weight)
-    gap = certificate.find("D04")
+    gap = certificate.find("duality-gap")
     assert gap.value < 1e-6 * np.sum(y**2)
     assert verify(certificate, model, X, y, sample_weight=weight).holds
     wrong = model.__class__(**model.get_params()).fit(X, y, weight)
@@ -149,7 +149,7 @@ def test_the_certificate_is_about_the_penalty_chosen():
     model = LassoCV(alphas=20).fit(X, y)
     same = Lasso(alpha=model.alpha_).fit(X, y)
     np.testing.assert_allclose(model.coef_, same.coef_, atol=1e-8)
-    claims = [fitted.certify(X, y).find("D04") for fitted in (model, same)]
+    claims = [fitted.certify(X, y).find("duality-gap") for fitted in (model, same)]
     assert dict(claims[0].params) == dict(claims[1].params)
 
 

@@ -225,7 +225,7 @@ class ElasticNetCV(ElasticNet):
         if hasattr(self, "alpha_"):
             yield from super().facts(rows)
         else:  # a file has what the model predicts with, not what was chosen
-            yield NotApplicable("D04/1", FIT_NOT_KEPT)
+            yield NotApplicable("duality-gap", FIT_NOT_KEPT)
 
     def get_metadata_routing(self) -> Any:
         """Return which metadata `fit` hands to the splitter."""

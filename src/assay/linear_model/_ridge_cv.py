@@ -119,7 +119,7 @@ class RidgeCV(LeastSquares):
         model=LinearFunctions(),
         strategy="squared loss + L2, chosen by leave-one-out errors",
         algorithm="one eigendecomposition of the second moments for all penalties",
-        guarantee=("ridge.gap", "solution.enclosure", "opt.suboptimality"),
+        guarantee=("ridge.gap", "solution.enclosure", "suboptimality"),
         role="named",
     )
 
@@ -258,7 +258,7 @@ class RidgeCV(LeastSquares):
         if hasattr(self, "alpha_"):
             yield from ridge_facts(self, rows, self.alpha_)
         else:  # a file has what the model predicts with, not what was chosen
-            yield NotApplicable("D04/1", FIT_NOT_KEPT)
+            yield NotApplicable("duality-gap", FIT_NOT_KEPT)
 
 
 def _solved(equations: Equations, alpha: Any) -> Solution | None:

@@ -16,8 +16,8 @@ from assay.scan import rows_per_block, thread_map
 from assay.scan.draws import Draw, draw_share
 from assay.scan.total import Node as TotalNode
 from assay.scan.total import Total, block_nodes
-from assay.tree._bin_walk import SumOfTrees, add_trees
 from assay.tree._nodes import Nodes
+from assay.tree._predict import SumOfTrees, add_trees
 from assay.tree._reading import Read
 from assay.tree.growth._bins import Binned, Binner
 from assay.tree.growth._hist_rows import BinnedRows, GrowingRows

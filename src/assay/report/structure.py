@@ -7,7 +7,7 @@ import numpy as np
 
 from assay.learning import Study, TableModel
 from assay.plot import frames, tree_frames
-from assay.tree._rules import Words, as_text
+from assay.tree._export import Words, as_text
 
 _WEIGHTS, _POINTS, _VALUES, _LINES, _DEPTH = 12, 400, 12, 40, 3
 

@@ -80,6 +80,14 @@ def test_json_and_csv_are_answered_with_what_the_model_says_of_the_frame(classif
     assert answer["notes"] == []
 
 
+def test_columns_that_the_model_does_not_read_cost_nothing(classifier):
+    rows = [row | {f"more {i}": i} for i, row in enumerate(records(frame(3000, 7)))]
+    with client(classifier) as at:
+        answer = at.post("/predict", json={"rows": rows})
+    said = [one["prediction"] for one in answer.json()["predictions"]]
+    assert said == classifier[0].predict(frame(3000, 7)).tolist()
+
+
 def test_numbers_get_intervals(regressor):
     model, certificate = regressor
     new = frame(10, 3)
@@ -190,7 +198,7 @@ def test_the_bound_is_that_of_the_certificate_for_classes_numbers_and_folds(clas
     losses = bound.losses(np.array([0.0, 0.0]), np.array([bound.most / 2, 1e9]), False)
     assert losses.tolist() == [0.5, 1.0]
     folds = saved(frame(300), learners=["DecisionTreeClassifier"], certify="folds")
-    mean = next(one.value for one in folds[1].claims if one.template.startswith("P22/"))
+    mean = next(one.value for one in folds[1].claims if one.name.startswith("P22/"))
     assert mean <= bound_of(*folds).value <= 2 * mean  # two of three models must err for their vote to
     assert bound_of(classifier[0], None) == "the model file holds no certificate."
 

@@ -23,8 +23,8 @@ class AboutSet(Rule):
 
 
 class DataIdentity(AboutSet):
-    """D01: the fingerprint is compared for every set; what is left is the number of rows, and of the hold-out rows how
-    many are nearly copies of training rows."""
+    """data.identity: the fingerprint is compared for every set; what is left is the number of rows, and of the hold-out
+    rows how many are nearly copies of training rows."""
 
     def measure(self) -> float:
         if self.claim.value != self.rows:
@@ -39,7 +39,7 @@ class DataIdentity(AboutSet):
 
 
 class TrainErrors(AboutSet):
-    """D02: errors (or mean squared error) on the named set lie between `low` and the value."""
+    """train.errors: errors (or mean squared error) on the named set lie between `low` and the value."""
 
     def prepare(self) -> None:
         classifier = self.model.classes is not None
@@ -97,15 +97,25 @@ class SquaredErrors:
         )
 
 
+def listed_rows(rule: Rule, beside: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the witness `rows` of distinct row numbers, sorted, and the integers of the witness beside them."""
+    rows = rule.witness("rows", None, integer=True)
+    order = np.argsort(rows, kind="stable")
+    rows, other = rows[order], rule.witness(beside, len(rows), integer=True)[order]
+    if not len(rows) or np.any(rows[1:] == rows[:-1]):
+        raise Rejected("rows is empty or names a row twice")
+    return rows, other
+
+
 class ErrorFloor(Rule):
-    """D03: rows of one group are identical, so a classifier errs on all but the most frequent label of
+    """train.error-floor: rows of one group are identical, so a classifier errs on all but the most frequent label of
     each."""
 
     def prepare(self) -> None:
         if self.model.classes is None:
             raise Rejected("it needs a classifier")
         self.check_rows()
-        self.where, self.group = self.listed("rows", "group")
+        self.where, self.group = listed_rows(self, "group")
         if self.group.min() < 0 or self.group.max() >= len(self.group):
             raise Rejected("groups must be numbered from 0")
         groups = int(self.group.max()) + 1

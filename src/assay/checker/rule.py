@@ -103,12 +103,12 @@ class Context:
             raise Refused(f"the values of the column {short!r} are not given; pass columns={{{short!r}: values}}")
         return self.columns[name]
 
-    def rule_for(self, template: str) -> tuple[int, "Rule"]:
-        """Return the first claim of that template and its rule."""
+    def rule_for(self, name: str) -> tuple[int, "Rule"]:
+        """Return the first claim of that name and its rule."""
         for position, rule in self.rules.items():
-            if self.certificate.claims[position].template == template:
+            if self.certificate.claims[position].name == name:
                 return position, rule
-        raise Rejected(f"it builds on a sound claim {template} earlier in the certificate, and there is none")
+        raise Rejected(f"it builds on a sound claim {name} earlier in the certificate, and there is none")
 
 
 class Rule:
@@ -127,7 +127,7 @@ class Rule:
         self.prepare()
 
     def prepare(self) -> None:
-        """Read parameters and witness; raise Rejected if they are not what the template asks for."""
+        """Read parameters and witness; raise Rejected if they are not what the definition asks for."""
 
     def block(self, view: View) -> None:
         """Take in one block."""
@@ -200,15 +200,6 @@ class Rule:
             raise Rejected(f"the witness {name!r} is missing")
         self.witnesses.add(name)
         return array(self.claim.witness[name], name, shape, integer=integer)
-
-    def listed(self, name: str, beside: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return a witness of distinct row numbers, sorted, and the integers beside them."""
-        rows = self.witness(name, None, integer=True)
-        order = np.argsort(rows, kind="stable")
-        rows, other = rows[order], self.witness(beside, len(rows), integer=True)[order]
-        if not len(rows) or np.any(rows[1:] == rows[:-1]):
-            raise Rejected(f"{name} is empty or names a row twice")
-        return rows, other
 
     def check_rows(self) -> None:
         if self.count("rows") != self.rows:

@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from assay.base import Learner, fit_log, read_rows, require_finite
+from assay.base import Diagram, Learner, fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
@@ -55,6 +55,10 @@ class Resonance(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     _rate = 1.0
 
     weights_: np.ndarray
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        return Diagram([self.weights_.T], ["inputs", "categories"])
 
     # What a network adds
 
@@ -165,7 +169,7 @@ class Resonance(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how many rows would still change a category."""
         restless = int(rows.sum(_restless, self))
-        yield Claim("D34/5", float(restless), params={"rows": rows.n_rows})
+        yield Claim("art.rest", float(restless), params={"rows": rows.n_rows})
 
 
 def _restless(block: Block, model: Any) -> int:

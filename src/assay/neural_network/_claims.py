@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
-from assay.base import Learner
+from assay.base import Diagram, Learner
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.messages import Message
@@ -61,6 +61,11 @@ class CertifiedNetwork(Learner):
     """Units of every layer, inputs and outputs included."""
     network_weights_: np.ndarray
     """All weights, layer by layer, then all intercepts."""
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        hidden = [f"hidden {k}" for k in range(1, len(self.coefs_))]
+        return Diagram(list(self.coefs_), ["inputs", *hidden, "outputs"])
 
     def _output(self) -> str:
         """Return the output function with its loss, by name."""
@@ -130,7 +135,7 @@ class CertifiedNetwork(Learner):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the length of the gradient of the objective at the weights."""
         if not np.isfinite(self.network_weights_).all():
-            yield NotApplicable("D34/1", Message("why.weights-infinite"))
+            yield NotApplicable("network.gradient", Message("why.weights-infinite"))
             return
         yield self._gradient_claim(rows)
 
@@ -158,7 +163,7 @@ class CertifiedNetwork(Learner):
             "decay": float(decay),
             "intercept_decay": penalty.intercept_decay,
         }
-        return Claim("D34/1", float(np.sqrt(square)) * (1 + 1e-6) + 1e-12, params=params)
+        return Claim("network.gradient", float(np.sqrt(square)) * (1 + 1e-6) + 1e-12, params=params)
 
 
 def _sum_error(size: np.ndarray, error: np.ndarray, W: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
+from assay.base import Diagram, Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
@@ -121,7 +121,7 @@ class Basis(Learner):
         """Yield how far the output weights are from the best of the same features."""
         q = self.coef_.shape[1]
         if q > _MOST_FEATURES:
-            yield NotApplicable("D34/2", Message("why.features-size", most=_MOST_FEATURES, features=q))
+            yield NotApplicable("features.least-squares", Message("why.features-size", most=_MOST_FEATURES, features=q))
             return
         n = rows.n_rows
         slope, rounding_error, square, off, cost = rows.sum(_normal_sums, self, len(getattr(self, "classes_", ())))
@@ -136,7 +136,7 @@ class Basis(Learner):
             gap = float(np.square(g).sum()) / (2 * curvature)
         value, curvature = (gap, curvature) if gap < own else (own, 0.0)
         params = {"rows": n, "alpha": float(self.alpha), "curvature": curvature}
-        yield Claim("D34/2", value * (1 + 1e-6) + _LEAST, params=params)
+        yield Claim("features.least-squares", value * (1 + 1e-6) + _LEAST, params=params)
 
 
 @dataclass(eq=False, repr=False)
@@ -161,6 +161,11 @@ class Radial(Basis):
     tol: float = 1e-6
     random_state: Any = None
     n_jobs: int | None = None
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        nearness = np.repeat(self.betas_[None, :], self.centers_.shape[1], axis=0)
+        return Diagram([nearness, self.coef_.T], ["inputs", "bells", "outputs"])
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> Any:

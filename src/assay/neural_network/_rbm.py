@@ -34,7 +34,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state, gen_even_slices
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from assay.base import Learner, fit_log, read_rows, require_finite
+from assay.base import Diagram, Learner, fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
@@ -179,6 +179,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     verbose: Any = 0
     random_state: Any = None
     n_jobs: int | None = None
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        return Diagram([self.components_.T], ["visible", "hidden"])
 
     @property
     def _n_features_out(self) -> int:
@@ -383,8 +387,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
         elif machine.is_small:
             yield from _exact_claims(machine, rows)
             return
-        yield NotApplicable("D34/6", why)
-        yield NotApplicable("D34/7", why)
+        yield NotApplicable("rbm.log-likelihood", why)
+        yield NotApplicable("rbm.gradient", why)
 
 
 def dense(V: Any) -> np.ndarray:
@@ -403,7 +407,7 @@ def _exact_claims(machine: Machine, rows: Rows) -> Iterator[Claim]:
     found = rows.sum(_data_sums, machine)
     center = float(found[0]) / n - machine.log_partition()
     slack = 4 * rounding + 64 * (n + 2 ** min(h, d)) * _UNIT * (1 + size)
-    yield Claim("D34/6", slack, params={"rows": n, "center": center})
+    yield Claim("rbm.log-likelihood", slack, params={"rows": n, "center": center})
     none = machine.gradient(np.zeros((1, d)))
     still = 1 / (1 + np.exp(-machine.hidden))
     # The gradient at an all-zero row is what it shows less what the machine expects; so the machine's part is known.
@@ -411,7 +415,7 @@ def _exact_claims(machine: Machine, rows: Rows) -> Iterator[Claim]:
     parts = [np.abs(seen / n - mean) for seen, mean in zip(found[1:], expected, strict=True)]
     off = 8 * (rounding + (n + 2 ** min(h, d) + 64) * _UNIT)
     length = math.sqrt(sum(float(np.square(part + off).sum()) for part in parts))
-    yield Claim("D34/7", length * (1 + 1e-9), params={"rows": n})
+    yield Claim("rbm.gradient", length * (1 + 1e-9), params={"rows": n})
 
 
 def _data_sums(block: Block, machine: Machine) -> tuple[Any, ...]:

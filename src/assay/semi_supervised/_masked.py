@@ -5,7 +5,7 @@
 
 `transform` returns the hidden layer of whole rows: what had to be known of a row to fill its gaps.
 
-Claims: the mean squared error of the hidden entries (D61).
+Claims: the mean squared error of the hidden entries (masked.error).
 Method: L-BFGS on all rows and columns at once; hiding column j takes x_j w_j off the hidden sums, so that no row is
         copied. Columns are scaled to unit spread first.
 """
@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay import scan
-from assay.base import Learner, fit_log, read_rows, require_finite
+from assay.base import Diagram, Learner, fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim
 from assay.data.blocks import Block
@@ -135,6 +135,10 @@ class MaskedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner)
     random_state: Any = None
     n_jobs: int | None = None
 
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        return Diagram([self.W_, self.V_], ["scaled columns", "features", "columns guessed"])
+
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "MaskedFeatures":
         """Learn to fill the rows X; y is not used."""
@@ -203,7 +207,9 @@ class MaskedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner)
         size = float((rows.largest_entries + np.abs(self.center_)).max() / self.scale_.min())
         reach = (1 + size) * (1 + np.abs(self.W_).sum() + np.abs(self.b_).max()) * (1 + np.abs(self.V_).sum())
         value = total / (rows.n_rows * rows.n_features)
-        yield Claim("D61/1", value * (1 + 1e-9) + 1e-11 * reach * (reach + 1) * 1e-2, params={"rows": rows.n_rows})
+        yield Claim(
+            "masked.error", value * (1 + 1e-9) + 1e-11 * reach * (reach + 1) * 1e-2, params={"rows": rows.n_rows}
+        )
 
     @property
     def _n_features_out(self) -> int:

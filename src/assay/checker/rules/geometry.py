@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from assay.checker.facts import listed_rows
 from assay.checker.numerics import Products, U, above, gamma, norm_above, null_signs
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
@@ -47,7 +48,7 @@ class Hyperplane(Rule):
 
 
 class Margin(Hyperplane):
-    """D13: bounds of the margin of the best hyperplane, from a hyperplane (lower) or points of the hulls
+    """margin.bounds: bounds of the margin of the best hyperplane, from a hyperplane (lower) or points of the hulls
     (upper)."""
 
     def prepare(self) -> None:
@@ -137,13 +138,13 @@ class _Hull:
 
 
 class Inseparable(Hyperplane):
-    """D14: in each listed set the hulls of the class and of the others intersect, shown by an exact null vector of
-    one sign."""
+    """inseparability: in each listed set the hulls of the class and of the others intersect, shown by an exact null
+    vector of one sign."""
 
     def prepare(self) -> None:
         super().prepare()
         self.augment, self.form = self.flag("intercept"), self.choice("form", ["ii", "iii"])
-        self.listed_rows, self.sets = self.listed("rows", "set")
+        self.listed_rows, self.sets = listed_rows(self, "set")
         if self.form == "ii" and len(np.unique(self.sets)) != 1:
             raise Rejected("form ii has one set")
         if self.model.columns > MOST_COLUMNS:
@@ -167,8 +168,8 @@ class Inseparable(Hyperplane):
 
 
 class PerceptronMistakes(Hyperplane):
-    """D17: replaying the updates gives the model, each was a mistake, and (radius / margin)^2 bounds their
-    number."""
+    """perceptron.mistakes: replaying the updates gives the model, each was a mistake, and (radius / margin)^2 bounds
+    their number."""
 
     def prepare(self) -> None:
         super().prepare()

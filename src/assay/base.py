@@ -12,7 +12,7 @@ from decimal import Decimal
 from numbers import Integral, Real
 from os import PathLike
 from os.path import exists
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -58,6 +58,16 @@ _LEAST_DELTA = 1e-50  # no data can show that a statement fails more rarely
 _EXACT_INTEGERS = 2**53  # integers up to here are doubles
 
 
+class Diagram(NamedTuple):
+    """A network of units as `assay.plot.network` draws it: weights (from, to) between its layers, the names of these,
+    weights from the first hidden layer to itself; a cascade has units that read all units before them instead."""
+
+    weights: list[np.ndarray]
+    names: list[str]
+    back: np.ndarray | None = None
+    is_cascade: bool = False
+
+
 class Learner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Base class of every Assay learner.
 
@@ -66,7 +76,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
     card : Card
         Model, strategy, algorithm and guarantee; a class attribute.
     family : str
-        Which of the checker's predictors reads the fitted parameters; a class attribute.
+        Which of the checker's predictors reads the fitted parameters; a class attribute, "" if none does.
     figure : str
         Which function of `assay.plot` draws the fitted model alone; a class attribute.
     more_arrays : tuple of str
@@ -80,7 +90,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
     """
 
     card: ClassVar[Card]
-    family: ClassVar[str]
+    family: ClassVar[str] = ""
     figure: ClassVar[str] = "history"
     more_arrays: ClassVar[tuple[str, ...]] = ()
     probabilities_of_family: ClassVar[bool] = True
@@ -180,7 +190,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
             Name of that column.
         """
         check_is_fitted(self)
-        if not hasattr(self, "family") or not self._task:
+        if not self.family or not self._task:
             raise refuse(self, "it predicts nothing by itself, so there is nothing to certify.")
         if not isinstance(delta, Real) or not _LEAST_DELTA <= delta < 1:
             raise refuse(
@@ -235,6 +245,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
         if asked.clip is not None and not (np.isfinite(asked.clip) and asked.clip > 0):
             raise refuse(self, f"clip must be a finite number > 0 (the largest absolute error); got {asked.clip!r}.")
 
+    def diagram(self) -> Diagram | None:
+        """Return the layers of a network of units; None for a learner that is none."""
+        return None
+
     def members(self) -> Sequence["Learner"]:
         """Return the fitted learners that this one is made of, for a family with members."""
         return ()
@@ -242,7 +256,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def stored(self) -> StoredModel:
         """Return this fitted model as plain data: class, parameters and exactly the arrays of its family."""
         check_is_fitted(self)
-        if not hasattr(self, "family"):
+        if not self.family:
             raise refuse(self, "it has no family, so that there is nothing to store.")
         return storing.stored(self)
 

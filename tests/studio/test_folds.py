@@ -63,12 +63,12 @@ def test_the_pages_say_what_was_fitted_to_what(folded: Any, which: str) -> None:
         assert f"Fold {k}: " in board
     assert "of 3 fold models" in board
     for page in (model, report):
-        assert "was kept from one of them" in page
+        assert "was left out by one of them" in page
         assert "the first of the 3 models" in page
         assert "hold-out set of 0" not in page
         assert all(claim["says"] in page for claim in shown["claims"])
-    assert "opened once" not in board + report  # there are no finalists on common rows
-    assert "opened once" in folded.person.get(folded.plain).text
+    assert "used once" not in board + report  # there are no finalists on common rows
+    assert "used once" in folded.person.get(folded.plain).text
     assert 'id="threshold"' not in model
     assert "/learn?name=Fold" not in model
 

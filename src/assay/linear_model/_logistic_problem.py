@@ -21,7 +21,7 @@ from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, conjugate_gradients, newton
-from assay.scan import Rows, thread_map
+from assay.scan import Rows, one_blas_thread, thread_map
 from assay.scan.memory import in_stretches
 
 _SAMPLE = 20_000  # rows on whose optimum Newton starts, when there are at least ten times as many
@@ -319,14 +319,15 @@ def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: 
 
     limits = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20, "maxls": 50}
     try:
-        minimize(
-            value_gradient,
-            start * scale,
-            jac=True,
-            method="L-BFGS-B",
-            callback=check,
-            options={**limits, "ftol": 0.0, "gtol": 0.0},
-        )
+        with one_blas_thread():  # on several, SciPy's small products are not the same bits each time
+            minimize(
+                value_gradient,
+                start * scale,
+                jac=True,
+                method="L-BFGS-B",
+                callback=check,
+                options={**limits, "ftol": 0.0, "gtol": 0.0},
+            )
         decrement = half_decrement() if decrement > target else decrement
     except KeyboardInterrupt:
         return Found(*best, np.inf, steps, "interrupted")

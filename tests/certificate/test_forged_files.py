@@ -25,7 +25,6 @@ from tests.certificate.forged_files import Parts, certificate_forgeries, forgeri
 from tests.contract.test_contract import example, fitted, small
 
 METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform", "score_samples")
-QUICK = 8  # forgeries of the model, and as many of the certificate, that are tried without --long
 LEARNERS = assay.learners()
 
 
@@ -135,12 +134,12 @@ def opened(content, path):
         return None
 
 
-def chosen(found, long, seed):
-    """Return all forgeries, or a few of them, drawn by a seed."""
+def chosen(found, most, seed):
+    """Return all forgeries, or so many of them, drawn by a seed."""
     found = list(found)
-    if long or len(found) <= QUICK:
+    if most is None or len(found) <= most:
         return found
-    return [found[i] for i in sorted(np.random.default_rng(seed).choice(len(found), QUICK, replace=False))]
+    return [found[i] for i in sorted(np.random.default_rng(seed).choice(len(found), most, replace=False))]
 
 
 def holds(certificate, model, subject):
@@ -168,9 +167,9 @@ class TestForgedFiles:
         assert same(said(saved.model, subject.rows), subject.said)
         assert not contradiction(saved.model, subject.rows)
 
-    def test_a_forged_model_passes_only_if_it_says_the_same(self, subject, tmp_path, long):
+    def test_a_forged_model_passes_only_if_it_says_the_same(self, subject, tmp_path, most):
         accepted, parts = [], Parts.of(subject.content)
-        for name, change in chosen(forgeries(parts), long, 1):
+        for name, change in chosen(forgeries(parts), most, 1):
             forged = parts.copy()
             change(forged)
             saved = opened(forged.content(), tmp_path / "file")
@@ -178,9 +177,9 @@ class TestForgedFiles:
                 accepted += [] if same(said(saved.model, subject.rows), subject.said) else [name]
         assert not accepted
 
-    def test_a_forged_model_that_is_sealed_again_says_what_the_checker_reads(self, subject, tmp_path, long):
+    def test_a_forged_model_that_is_sealed_again_says_what_the_checker_reads(self, subject, tmp_path, most):
         wrong, parts = {}, Parts.of(subject.content)
-        for name, change in chosen(forgeries(parts), long, 2):
+        for name, change in chosen(forgeries(parts), most, 2):
             forged = parts.copy()
             change(forged)
             try:
@@ -195,9 +194,9 @@ class TestForgedFiles:
                 wrong |= {name: odd} if odd else {}
         assert not wrong
 
-    def test_a_forged_certificate_is_judged_and_printed_as_one_line_each(self, subject, tmp_path, long):
+    def test_a_forged_certificate_is_judged_and_printed_as_one_line_each(self, subject, tmp_path, most):
         parts = Parts.of(subject.content)
-        for name, change in chosen(certificate_forgeries(parts), long, 3):
+        for name, change in chosen(certificate_forgeries(parts), most, 3):
             forged = parts.copy()
             change(forged)
             try:
@@ -213,10 +212,10 @@ class TestForgedFiles:
             if holds(certificate, saved.model, subject):
                 assert not untrue(certificate, saved.model, subject), name
 
-    def test_a_changed_file_that_is_not_sealed_is_refused(self, subject, tmp_path, long):
+    def test_a_changed_file_that_is_not_sealed_is_refused(self, subject, tmp_path, most):
         parts = Parts.of(subject.content)
         manifest = _manifest(subject.content)
-        for name, change in chosen(forgeries(parts), long, 4):
+        for name, change in chosen(forgeries(parts), most, 4):
             forged = parts.copy()
             change(forged)
             if forged.members() != parts.members():
@@ -235,7 +234,7 @@ def untrue(certificate, model, subject):
     """
     sets = {"train": (subject.X, subject.y), "holdout": subject.holdout}
     for claim in certificate.claims:
-        if claim.template not in ("D02/1", "P01/1"):
+        if claim.name not in ("train.errors", "holdout.binomial"):
             continue
         X, y = sets[claim.params.get("set", "holdout")]
         told = np.asarray(said(model, X)["predict"])
@@ -243,7 +242,7 @@ def untrue(certificate, model, subject):
             measured = np.sum(told.astype(str) != y.astype(str))
         else:
             measured = np.mean(np.square(told - y.reshape(told.shape)))
-        stated = claim.value if claim.template == "D02/1" else min(claim.params["errors"], claim.value * len(y))
+        stated = claim.value if claim.name == "train.errors" else min(claim.params["errors"], claim.value * len(y))
         if claim.direction == "upper" and not measured <= stated + 1e-9 * (1 + stated):
             return f"{claim.statement} Measured {measured}."
     return ""

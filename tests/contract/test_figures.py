@@ -5,7 +5,7 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 import assay
-from tests.contract.test_contract import LEARNERS, fitted, small
+from tests.contract.test_contract import LEARNERS, ready
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("nothing_stays_open")]
 
@@ -16,10 +16,10 @@ def nothing_stays_open():
     pyplot.close("all")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model", LEARNERS, ids=lambda model: type(model).__name__)
 def test_a_learner_draws_itself_with_no_data(model, tmp_path):
-    X, y = small(model)
-    fresh = fitted(model, X, y)
+    fresh = ready(model)
     assay.save(fresh, tmp_path / "model.assay")
     for one in (fresh, assay.load(tmp_path / "model.assay").model):
         figure = one.plot()

@@ -26,7 +26,7 @@ def numbers() -> bytes:
 
 @pytest.fixture(scope="module")
 def folded() -> Iterator[Any]:
-    """A person with two finished studies by folds, of two classes and of numbers, and one with rows kept aside."""
+    """A person with two finished studies by folds, of two classes and of numbers, and one with a hold-out set."""
     known = Settings(("127.0.0.1",), PORT, patience=120.0)
     with TestClient(studio(known), base_url=HERE, raise_server_exceptions=False) as client:
         client.get(f"/open?token={known.token}")
@@ -50,7 +50,7 @@ def test_the_form_offers_folds_and_keeps_rows_aside_unless_told(folded: Any) -> 
     assert re.findall(r'<option value="(holdout|folds)">', page) == ["holdout", "folds"]
     assert found(folded, folded.classes)["folds"] == found(folded, folded.regress)["folds"] == 3
     assert found(folded, folded.plain)["folds"] == 0
-    assert "were kept aside to judge" in folded.person.get(f"{folded.plain}/model").text
+    assert "evaluated on a hold-out set of" in folded.person.get(f"{folded.plain}/model").text
 
 
 @pytest.mark.parametrize("which", ["classes", "regress"])
@@ -65,7 +65,7 @@ def test_the_pages_say_what_was_fitted_to_what(folded: Any, which: str) -> None:
     for page in (model, report):
         assert "was kept from one of them" in page
         assert "the first of the 3 models" in page
-        assert "0 were kept aside" not in page
+        assert "hold-out set of 0" not in page
         assert all(claim["says"] in page for claim in shown["claims"])
     assert "opened once" not in board + report  # there are no finalists on common rows
     assert "opened once" in folded.person.get(folded.plain).text
@@ -86,7 +86,7 @@ def test_the_model_is_verified_tried_and_taken_away(folded: Any, tmp_path: Any, 
     (tmp_path / "m.assay").write_bytes(answer.content)
     loaded = persist.load(tmp_path / "m.assay")
     assert len(loaded.model.learner.members) == 3
-    assert any(claim.template.startswith("P22/") for claim in loaded.certificate.claims)
+    assert any(claim.name.startswith("P22/") for claim in loaded.certificate.claims)
 
 
 @pytest.mark.parametrize("which", ["classes", "regress"])

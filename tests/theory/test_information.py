@@ -325,7 +325,7 @@ def test_boosting_lowers_bias_and_bagging_lowers_variance():
     truth = np.sin(3 * X[:, 0])
 
     def parts(learner):
-        return risk.bias_variance(learner, curve, X, truth, noise=0.09, runs=80)
+        return risk.bias_variance(learner, curve, X, truth, noise=0.09, runs=40)
 
     deep, bagged = (
         parts(DecisionTreeRegressor(random_state=0)),

@@ -54,7 +54,7 @@ def test_false_alarms_are_as_rare_as_said(draw, bound: float) -> None:
     assert sum(one is not None for one in alarms) <= 33
 
 
-@pytest.mark.long
+@pytest.mark.long(by_hand="minutes")
 def test_false_alarms_over_long_streams() -> None:
     alarms = simulated(np.random.default_rng(6), coins(0.05), 0.05, 0.01, 2000, 3000)
     assert stats.binomtest(sum(one is not None for one in alarms), 2000, 0.01, "greater").pvalue > 1e-3

@@ -1,4 +1,5 @@
-"""Every probabilistic claim by simulation, 400 times; `python -m bench claims` runs the release size."""
+"""Probabilistic claims by simulation, 400 times, a third of them without `--long`; `python -m bench claims` runs the
+release size."""
 
 import pytest
 
@@ -7,6 +8,7 @@ from bench.claims import CASES, deltas, largest_accepted, simulate
 RUNS = [(case, delta) for case in CASES for delta in deltas(case)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("case", "delta"), RUNS, ids=lambda v: v if isinstance(v, float) else f"{v.claim} {v.world}")
 def test_claims_hold_and_controls_are_caught(case, delta):
     tally = simulate(case, delta, 40 if case.slow else 400)
@@ -34,7 +36,7 @@ def test_acceptance_table(runs, delta, limit):
     assert largest_accepted(runs, delta) == limit
 
 
-@pytest.mark.long
+@pytest.mark.long(by_hand="minutes; `python -m bench claims` does the same")
 @pytest.mark.parametrize(("case", "delta"), RUNS, ids=lambda v: v if isinstance(v, float) else f"{v.claim} {v.world}")
 def test_release_size(case, delta):
     assert simulate(case, delta, 2000).sound

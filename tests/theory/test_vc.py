@@ -144,12 +144,13 @@ def reference_ghost(k, n, log_growth, delta, M, q):
     return 1.0, None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [5, 30, 80])
 @pytest.mark.parametrize("M", [None, 7, 60])
 @pytest.mark.parametrize("q", [0.5, 0.9])
 def test_ghost_sample_bound_against_its_definition(n, M, q):
     for log_growth in (0.0, 2.0, 12.0):
-        for k in range(0, n + 1, max(1, n // 7)):
+        for k in range(0, n + 1, max(1, n // 3)):
             for delta in (0.05, 0.4):
                 result = vc.ghost_sample_bound(k, n, log_growth, delta, M, q)
                 bound, K = reference_ghost(k, n, log_growth, delta, M or 4 * n, q)

@@ -1,6 +1,6 @@
 """The commands and their options. Each imports what it needs when it runs, so that `assay --help` is quick.
 
-Exit codes: 0 done, 1 verification failed, 2 bad usage or bad data, 3 rows that look otherwise
+Exit codes: 0 done, 1 verification failed, 2 bad usage or bad data, 3 drift
 (`predict --fail-on-drift`), 4 an error of Assay itself, 130 stopped.
 """
 
@@ -50,47 +50,54 @@ def _option(text: str, *names: str, **more: Any) -> Any:
 @app.command()
 def learn(
     source: Source,
-    target: Annotated[str, _option("The column to predict; bundled tables have one of their own.")] = "",
-    time: Annotated[float | None, _option("Seconds for everything; at most 60 if left out.")] = None,
-    trials: Annotated[int | None, _option("Judge so many settings instead: the same bits on every machine.")] = None,
-    metric: Annotated[str, _option("error, balanced, logloss, auc, brier or f1; mae, rmse or r2 for numbers.")] = "",
-    cost: Annotated[Path | None, _option("A CSV file: in row i, column j the cost of deciding j for i.")] = None,
-    confidence: Annotated[str, typer.Option(help="How sure the statements about new data must be.")] = "0.95",
-    holdout: Annotated[
-        float | None, typer.Option(help="Share of the rows kept aside to judge models; a quarter, less of many.")
+    target: Annotated[str, _option("The column to predict; bundled tables have a default.")] = "",
+    time: Annotated[float | None, _option("Time budget in seconds; by default at most 60.")] = None,
+    trials: Annotated[
+        int | None, _option("Number of settings to evaluate instead; reproducible on any machine.")
     ] = None,
-    certify: Annotated[str, typer.Option(help="holdout: bounds from rows kept aside. folds: every row is fitted.")] = (
-        "holdout"
-    ),
-    folds: Annotated[int, typer.Option(min=2, help="With --certify folds: how many models, which then vote.")] = 3,
-    learners: Annotated[str, _option("Learners to compare, with commas; all for every suitable one.")] = "",
-    exclude: Annotated[str, _option("Learners to leave out, with commas.", "--exclude", "--without")] = "",
-    force: Annotated[bool, typer.Option("--force", help="Try named learners although there are many rows.")] = False,
-    workers: Annotated[int | None, _option("Processes that fit side by side; all cores if left out.", min=0)] = None,
-    group: Annotated[str, _option("Rows with one value of this column stay together.")] = "",
-    time_column: Annotated[str, _option("The newest rows by this column are held out.", "--time-column")] = "",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split, the settings and the learners.")] = 0,
-    clip: Annotated[float | None, _option("Regression: errors count at most this; from the rows if left out.")] = None,
-    task: Annotated[str, _option("classify or regress; from the target if left out.")] = "",
-    nominal: Annotated[str, _option("Columns whose numbers are only names, with commas.")] = "",
+    metric: Annotated[str, _option("error, balanced, logloss, auc, brier or f1; mae, rmse or r2 for regression.")] = "",
+    cost: Annotated[
+        Path | None, _option("A CSV file: row i, column j is the cost of predicting j if i is true.")
+    ] = None,
+    confidence: Annotated[str, typer.Option(help="Confidence level of the statements about new data.")] = "0.95",
+    holdout: Annotated[
+        float | None,
+        typer.Option(help="Share of the rows in the hold-out set; by default a quarter, less of many rows."),
+    ] = None,
+    certify: Annotated[
+        str, typer.Option(help="holdout: bounds from a hold-out set. folds: cross-validation, no row is held out.")
+    ] = ("holdout"),
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds with --certify folds; their models vote.")] = 3,
+    learners: Annotated[str, _option("Learners to compare, comma-separated; all for every suitable one.")] = "",
+    exclude: Annotated[str, _option("Learners to leave out, comma-separated.", "--exclude", "--without")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Try the named learners even on many rows.")] = False,
+    workers: Annotated[int | None, _option("Number of worker processes; by default all cores.", min=0)] = None,
+    group: Annotated[str, _option("Rows with the same value of this column stay together.")] = "",
+    time_column: Annotated[str, _option("Hold out the newest rows by this column.", "--time-column")] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the split, the search and the learners.")] = 0,
+    clip: Annotated[
+        float | None, _option("Regression: clip errors at this value; by default from the training set.")
+    ] = None,
+    task: Annotated[str, _option("classify or regress; by default inferred from the target.")] = "",
+    nominal: Annotated[str, _option("Numeric columns to read as categories, comma-separated.")] = "",
     ordered: Annotated[list[str] | None, _option("An ordered column and its levels: size=small,medium,large.")] = None,
-    drop: Annotated[str, _option("Columns to leave out, with commas.")] = "",
+    drop: Annotated[str, _option("Columns to drop, comma-separated.")] = "",
     out: Annotated[Path, typer.Option(help="The model file to write.")] = Path("model.assay"),
     report: Annotated[Path, typer.Option(help="The report to write.")] = Path("report.html"),
-    log: Annotated[Path | None, _option("A file for a line per event.")] = None,
+    log: Annotated[Path | None, _option("Log file, one line per event.")] = None,
     looks: Annotated[
         int,
-        typer.Option(min=0, help="Split the hold-out rows in advance: each of so many studies opens its own part."),
+        typer.Option(min=0, help="Split the hold-out set in advance into this many parts, one for each study."),
     ] = 0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Keep scores in OUT.scores; the same command then goes on from them.")
+        bool, typer.Option("--resume", help="Keep scores in OUT.scores, from which the same command resumes.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what went wrong.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
 ) -> None:
-    """Choose, fit and certify the best model of a table in the time given; write the model and a report.
+    """Select, fit and certify the best model for a table within the time budget; write the model and a report.
 
-    Ctrl-C once ends the search and keeps what is done; twice quits.
+    Ctrl-C once ends the search and keeps the best so far; twice quits.
     """
     from assay.fork_server import LEARNERS, started_early
 
@@ -110,17 +117,17 @@ def learn(
 @app.command()
 def verify(
     model: ModelFile,
-    source: Annotated[str, typer.Argument(help="The table that the model was learnt from.", show_default=False)] = "",
+    source: Annotated[str, typer.Argument(help="The table that the model was trained on.", show_default=False)] = "",
     audit: Annotated[
-        bool, typer.Option("--audit", help="Print the files and lines that the verdict rests on, and stop.")
+        bool, typer.Option("--audit", help="Print the files and lines that the verdict rests on, and exit.")
     ] = False,
     limit: Annotated[
         float | None,
-        typer.Option(help="Seconds; claims that are not judged by then cannot be checked.", show_default=False),
+        typer.Option(help="Time limit in seconds; claims not checked by then count as unchecked.", show_default=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Check the certificate of a model against the table it was learnt from."""
+    """Check the certificate of a model against the table that it was trained on."""
     from assay.cli import checking
 
     with _messages():
@@ -146,29 +153,29 @@ def predict(
         bool,
         typer.Option(
             "--raw/--safe-csv",
-            help="CSV: write labels as they are, or with ' before those that a spreadsheet would run as formulas.",
+            help="CSV: write labels unchanged, or with ' before those that a spreadsheet would execute as formulas.",
         ),
     ] = False,
-    proba: Annotated[bool, typer.Option("--proba", help="Write the probability of each class too.")] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Also write the probability of each class.")] = False,
     sets: Annotated[
         float | None,
-        typer.Option(help="Classes: write sets that hold the true one in this share of rows.", show_default=False),
+        typer.Option(help="Classification: write prediction sets with this coverage.", show_default=False),
     ] = None,
     intervals: Annotated[
         float | None,
-        typer.Option(help="Numbers: write intervals that hold the true one in this share of rows.", show_default=False),
+        typer.Option(help="Regression: write prediction intervals with this coverage.", show_default=False),
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Two classes: say the second from this probability on.", show_default=False),
+        typer.Option(help="Two classes: predict the second from this probability on.", show_default=False),
     ] = None,
-    keep: Annotated[str, _option("Columns of the input to write too, with commas, or all.", "--keep", "--id")] = "",
+    keep: Annotated[str, _option("Columns of the input to copy, comma-separated, or all.", "--keep", "--id")] = "",
     fail_on_drift: Annotated[
-        bool, typer.Option("--fail-on-drift", help="Exit with 3 if the rows do not look like the old ones.")
+        bool, typer.Option("--fail-on-drift", help="Exit with 3 if the rows have drifted from the training set.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: predictions, drift, notes.")] = False,
 ) -> None:
-    """Predict the target of each row of a table, and say if its rows do not look like the old ones.
+    """Predict the target of each row of a table, and warn if its rows have drifted from the training set.
 
     Files are streamed and may be larger than memory.
     """
@@ -186,10 +193,10 @@ def compare(
     first: ModelFile,
     second: ModelFile,
     source: Annotated[str, typer.Argument(help="A table with the target.", show_default=False)],
-    confidence: Annotated[float, typer.Option(help="How sure the statement must be.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the statement.")] = 0.95,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
-    """Say whether one model is proved better than another, on rows that neither was fitted to."""
+    """Test whether one model is proved better than another, on rows that neither was trained on."""
     from assay.cli import comparing
 
     with _messages():
@@ -200,40 +207,46 @@ def compare(
 def plan(
     error: Annotated[
         float | None,
-        typer.Option(help="Error wanted beyond the training error; gives the rows.", show_default=False),
+        typer.Option(help="Error above the training error; prints the rows needed.", show_default=False),
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(help="Rows at hand; gives the error guaranteed.", show_default=False)
+        int | None, typer.Option(help="Number of rows; prints the error guaranteed.", show_default=False)
     ] = None,
-    confidence: Annotated[str, typer.Option(help="How sure the statement must be.")] = "0.95",
-    vc: Annotated[int | None, typer.Option(help="The class by its VC dimension.", show_default=False)] = None,
-    size: Annotated[int | None, typer.Option(help="The class by its number of hypotheses.", show_default=False)] = None,
-    learner: Annotated[str, typer.Option(help="The class of a learner; needs --features.", show_default=False)] = "",
-    features: Annotated[int | None, typer.Option(help="Columns that the learner will see.", show_default=False)] = None,
-    classes: Annotated[int, typer.Option(help="Classes that the learner will tell apart.")] = 2,
-    leaves: Annotated[int | None, typer.Option(help="Leaves that a tree may have.", show_default=False)] = None,
+    confidence: Annotated[str, typer.Option(help="Confidence level of the statement.")] = "0.95",
+    vc: Annotated[int | None, typer.Option(help="VC dimension of the hypothesis space.", show_default=False)] = None,
+    size: Annotated[
+        int | None, typer.Option(help="Number of hypotheses of a finite space.", show_default=False)
+    ] = None,
+    learner: Annotated[
+        str, typer.Option(help="The hypothesis space of a learner; needs --features.", show_default=False)
+    ] = "",
+    features: Annotated[int | None, typer.Option(help="Number of features.", show_default=False)] = None,
+    classes: Annotated[int, typer.Option(help="Number of classes.")] = 2,
+    leaves: Annotated[int | None, typer.Option(help="Maximum number of leaves of a tree.", show_default=False)] = None,
     margin: Annotated[
         float | None,
-        typer.Option(help="Distance of rows from the border, as a share of the longest row.", show_default=False),
+        typer.Option(help="Margin, relative to the norm of the longest row.", show_default=False),
     ] = None,
     kept: Annotated[
-        int | None, typer.Option(help="Rows that rebuild the model, such as support vectors.", show_default=False)
+        int | None, typer.Option(help="Size of the compression set, such as the support vectors.", show_default=False)
     ] = None,
-    training_error: Annotated[float, typer.Option(help="Share of training rows expected wrong.")] = 0.0,
-    excess: Annotated[bool, typer.Option("--excess", help="Count --error from the best error of the class.")] = False,
+    training_error: Annotated[float, typer.Option(help="Expected training error.")] = 0.0,
+    excess: Annotated[
+        bool, typer.Option("--excess", help="Measure --error from the best hypothesis of the space.")
+    ] = False,
     holdout_width: Annotated[
         float | None,
-        typer.Option(help="How far the bound may lie above the hold-out error.", show_default=False),
+        typer.Option(help="Largest distance of the bound from the hold-out error.", show_default=False),
     ] = None,
-    holdout_error: Annotated[float, typer.Option(help="Share of hold-out rows expected wrong.")] = 0.0,
-    candidates: Annotated[int, typer.Option(help="Models compared on the same hold-out rows.")] = 1,
+    holdout_error: Annotated[float, typer.Option(help="Expected hold-out error.")] = 0.0,
+    candidates: Annotated[int, typer.Option(help="Number of models compared on the same hold-out set.")] = 1,
     plot: Annotated[
         Path | None,
         typer.Option(help="A .png, .svg or .pdf file: the bounds against the rows.", show_default=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Tell how many rows a guarantee needs, or what a number of rows guarantees, by each theorem."""
+    """Compute how many rows a guarantee needs, or what a number of rows guarantees, by each theorem."""
     from assay.cli import planning
 
     with _messages():
@@ -257,15 +270,15 @@ def methods(
 def studio(
     source: Annotated[
         str,
-        typer.Argument(help="A file, or a bundled table, to begin with.", show_default=False),
+        typer.Argument(help="A file, or a bundled table, to start with.", show_default=False),
     ] = "",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
     host: Annotated[
-        str, typer.Option(help="Another address than this machine's own; asks for a password.")
+        str, typer.Option(help="Address to listen on; others than this machine's need a password.")
     ] = "127.0.0.1",
 ) -> None:
-    """Do the main job in a browser, on this machine."""
+    """Run studies in a browser, on this machine."""
     with _messages():
         try:
             from assay.studio import server
@@ -279,7 +292,7 @@ def card(
     model: ModelFile,
     out: Annotated[Path | None, _option("A .md or .html file; printed as Markdown if left out.")] = None,
 ) -> None:
-    """Write the model card: data, bounds, assumptions, how to verify, with blanks for what only people know."""
+    """Write a model card: data, bounds, assumptions, how to verify; intended use is left to fill in."""
     from assay.cli import cards
 
     with _messages():
@@ -291,7 +304,7 @@ def export(
     model: ModelFile,
     out: Annotated[Path | None, _option("The file to write; the model file's name with .onnx if left out.")] = None,
 ) -> None:
-    """Write the model as an ONNX graph, the reading of the table's columns included (extra onnx)."""
+    """Write the model as an ONNX graph, encoding of the table included (extra onnx)."""
     from assay.cli import exporting
 
     with _messages():
@@ -301,14 +314,14 @@ def export(
 @app.command()
 def serve(
     model: ModelFile,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
     host: Annotated[
-        str, typer.Option(help="Another address than this machine's own; needs a token in ASSAY_SERVE_TOKEN.")
+        str, typer.Option(help="Address to listen on; others than this machine's need a token in ASSAY_SERVE_TOKEN.")
     ] = "127.0.0.1",
-    alarm: Annotated[float, typer.Option(help="Chance of saying that a bound is broken that is kept.")] = 0.01,
-    state: Annotated[Path | None, _option("A file that keeps what outcomes have shown, for the next start.")] = None,
+    alarm: Annotated[float, typer.Option(help="Probability of a false alarm.")] = 0.01,
+    state: Annotated[Path | None, _option("File that keeps the outcomes over a restart.")] = None,
 ) -> None:
-    """Answer requests for predictions over HTTP, and watch whether what comes true keeps the certified bound."""
+    """Serve predictions over HTTP, and monitor the certified bound as outcomes arrive."""
     with _messages():
         from assay.cli.predicting import open_model
 
@@ -321,7 +334,7 @@ def serve(
 
 @app.command()
 def warmup() -> None:
-    """Compile the usual loops once, so that first fits are quick."""
+    """Compile the usual loops once, so that first fits are fast."""
     from assay.cli import listing
 
     with _messages():

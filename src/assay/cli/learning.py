@@ -224,7 +224,7 @@ def _record(found: Study, output: Output) -> dict[str, Any]:
         "baseline": found.baseline.holdout_error, "clip": found.clip, "rows": list(found.rows), "why": found.why,
         "notes": found.notes, "certify": "folds" if found.folds else "holdout",
         "claims": [
-            {"code": one.template, "value": one.value, "direction": one.direction, "says": one.statement}
+            {"code": one.code, "value": one.value, "direction": one.direction, "says": one.statement}
             for one in found.certificate.claims
         ],
         "model": str(output.out), "report": str(output.report), "leaderboard": rows,
@@ -251,9 +251,8 @@ def _show(console: Console, source: str, data: RawTable, target: str, found: Stu
     console.print(leaderboard(found))
     say(console, _measured(found), "dim")
     say(console, found.why)
-    for one in found.candidates:
-        if one.note:
-            say(console, f"{one.name}: {one.note}", "dim")
+    for sentence in dict.fromkeys(f"{row.name}: {row.note}" for row in found.candidates if row.note):
+        say(console, sentence, "dim")
 
 
 def leaderboard(found: Study) -> Grid:

@@ -21,7 +21,7 @@ from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, conjugate_gradients, newton
-from assay.scan import Rows, one_blas_thread, thread_map
+from assay.scan import Rows, thread_map
 from assay.scan.memory import in_stretches
 
 _SAMPLE = 20_000  # rows on whose optimum Newton starts, when there are at least ten times as many
@@ -319,15 +319,14 @@ def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: 
 
     limits = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20, "maxls": 50}
     try:
-        with one_blas_thread():  # on several, SciPy's small products are not the same bits each time
-            minimize(
-                value_gradient,
-                start * scale,
-                jac=True,
-                method="L-BFGS-B",
-                callback=check,
-                options={**limits, "ftol": 0.0, "gtol": 0.0},
-            )
+        minimize(
+            value_gradient,
+            start * scale,
+            jac=True,
+            method="L-BFGS-B",
+            callback=check,
+            options={**limits, "ftol": 0.0, "gtol": 0.0},
+        )
         decrement = half_decrement() if decrement > target else decrement
     except KeyboardInterrupt:
         return Found(*best, np.inf, steps, "interrupted")
@@ -356,8 +355,8 @@ def quasi_separated(problem: Problem, x: np.ndarray) -> bool:
 
 
 def stationarity(problem: Problem, coef: np.ndarray, intercept: np.ndarray, *, weighted: bool) -> Claim:
-    """Return claim D05, form b, of a problem without penalty: no coefficients nearby lower the objective by more than
-    the gradient times their distance; `weighted` if classes have weights."""
+    """Return claim suboptimality, form b, of a problem without penalty: no coefficients nearby lower the objective by
+    more than the gradient times their distance; `weighted` if classes have weights."""
     rows, radius = problem.rows, 1.0 + float(np.linalg.norm(coef))
     norm = float(np.linalg.norm(problem.value_gradient(problem.pack(coef, intercept))[1]))
     rounding = 4 * gamma(rows) + 2 * float(score_rounding(rows, coef, intercept).max())
@@ -369,7 +368,7 @@ def stationarity(problem: Problem, coef: np.ndarray, intercept: np.ndarray, *, w
         "class_weight": problem.class_weight.tolist() if weighted else None,
         "radius": radius,
     }
-    return Claim("D05/1", outward((norm + slack) * radius), params=params)
+    return Claim("suboptimality", outward((norm + slack) * radius), params=params)
 
 
 def costs(block: Block, cost: np.ndarray) -> np.ndarray | float:

@@ -1,9 +1,11 @@
-"""Mutated model files, certificates and tables: `python -m tests.fuzz --minutes N [--seed S]`.
+"""Mutated model files, certificates and tables: `python -m tests.fuzz --minutes N [--seed S] [--claims]`.
 
 Every input is made from its number and the seed alone, and run in a worker process: a crash ends the worker and not the
 fuzzer, and an input that keeps the worker busy for more than 2 s of its processor's time counts as a hang. Model files
 are loaded, verified, and asked for predictions; what verifies must say what was certified (or, if the certificate was
-sealed again for the forged model, what the checker's own predictor says). Inputs that did what they must not are saved.
+sealed again for the forged model, what the checker's own predictor says), and claims of errors are counted again by
+`predict`. Inputs that did what they must not are saved. With `--claims` honest claims of every rule that has an oracle
+of its own are forged and sealed again, so that only the mathematics can notice: `tests.fuzz_claims`.
 """
 
 import argparse
@@ -25,7 +27,8 @@ import assay
 from assay.claims.document import DocumentError, from_json
 from assay.data import Encoding, read
 from assay.persist import ModelFileError
-from tests.certificate.test_forged_files import Certified, contradiction, holds, said, same
+from tests import fuzz_claims
+from tests.certificate.test_forged_files import Certified, contradiction, holds, said, same, untrue
 from tests.certificate.test_forged_tables import table_contradiction, table_holds
 from tests.fuzz_inputs import Input, Seeds, kind_of, make, seeds
 from tests.watched import Outcome, watch
@@ -73,7 +76,7 @@ def _model(one: Input, sound: Seeds, path: Path) -> Outcome:
     if not holds(saved.certificate, saved.model, subject):
         return Outcome("refused")
     wrong = "" if one.sealed == "digest" else "" if same(told, subject.said) else "other predictions"
-    wrong = wrong or contradiction(saved.model, subject.rows)
+    wrong = wrong or contradiction(saved.model, subject.rows) or untrue(saved.certificate, saved.model, subject)
     return Outcome("wrong", "verify", f"{type(saved.model).__name__}: {wrong}") if wrong else Outcome("accepted")
 
 
@@ -95,7 +98,11 @@ def _certificate(one: Input, sound: Seeds, path: Path) -> Outcome:
     text = str(certificate)
     if not all(line.isprintable() for line in text.split("\n")):
         return Outcome("wrong", "str(certificate)", "what is printed has characters that cannot be seen")
-    return Outcome("accepted" if holds(certificate, _loaded(one.source, subject, path), subject) else "refused")
+    model = _loaded(one.source, subject, path)
+    if not holds(certificate, model, subject):
+        return Outcome("refused")
+    wrong = untrue(certificate, model, subject)
+    return Outcome("wrong", "verify", wrong) if wrong else Outcome("accepted")
 
 
 _kept: dict[int, Any] = {}
@@ -216,7 +223,10 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--learners", nargs="*", help="names of learners; all if left out")
+    parser.add_argument("--claims", action="store_true", help="claims that are forged and sealed again")
     given = parser.parse_args()
+    if given.claims:
+        return 1 if fuzz_claims.fuzz(given.minutes, given.seed).bad else 0
     return 1 if fuzz(given.minutes, given.seed, tuple(given.learners) if given.learners else None).bad else 0
 
 

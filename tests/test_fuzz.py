@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests import fuzz, fuzz_inputs
+from tests import fuzz, fuzz_claims, fuzz_inputs
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked, and their time is read from /proc")
 FEW = (
@@ -26,6 +26,18 @@ def test_mutated_inputs_do_no_harm():
 def test_mutated_inputs_of_every_learner_do_no_harm():
     tally = fuzz.fuzz(1.0, seed=2)
     assert not tally.bad, tally.text(60.0)
+
+
+def test_claims_that_are_forged_and_sealed_again_do_no_harm():
+    tally = fuzz_claims.fuzz(30.0, seed=3, most=40)
+    assert not tally.bad, tally.text(1.0)
+    assert tally.counts["refused"] >= 20
+
+
+def test_a_false_claim_that_is_accepted_is_seen():
+    target = next(one for one in fuzz_claims.targets() if one.name == "linear holdout.binomial")
+    tally = fuzz_claims.fuzz(30.0, seed=3, most=40, known=[target._replace(truth=lambda case: False)])
+    assert {kind for kind, _ in tally.bad} == {"wrong"}
 
 
 @pytest.mark.parametrize("harm", ["crash", "hang", "wrong", "unexpected"])

@@ -83,7 +83,7 @@ class PoissonRegressor(GeneralizedLinearRegressor):
 
     @property
     def _precision(self) -> float:
-        return 1e-6 * self.tol**2  # where the gradient is about a thousandth of tol
+        return 1e-6 * self.tol * self.tol  # where the gradient is about a thousandth of tol
 
     @property
     def _power(self) -> float:

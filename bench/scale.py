@@ -1,9 +1,9 @@
 """Histogram boosting on a Dask cluster of worker processes on this machine, beside xgboost.dask and lightgbm.dask.
 
-For each number of workers: seconds, processor seconds of the client and of the busiest worker, bytes that the workers
-fetched from each other, bytes through the loopback interface (of everything on this machine), peak memory of the client
-and of a worker, and whether the model has the bits of the first one. Rows are drawn on the workers and stay there. On a
-machine that others use too, compare the processor seconds of the busiest process.
+For each number of workers: seconds, processor seconds of the client and of the busiest worker, bytes of task results
+that workers sent to each other and to the client, bytes through the loopback interface (of everything on this machine),
+peak memory of the client (one process for all lines) and of a worker, and a digest of the model. Rows are drawn on the
+workers. On a machine that others use too, compare the processor seconds of the busiest process.
 """
 
 import argparse
@@ -29,14 +29,14 @@ class Used(NamedTuple):
     seconds: float
     client: float
     workers: dict[str, float]  # processor seconds
-    fetched: int
+    sent: int
     loopback: int
 
     @classmethod
     def now(cls, client: Client) -> "Used":
-        fetched = client.run(lambda dask_worker: dask_worker.transfer_incoming_bytes_total)
+        sent = client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total)
         return cls(
-            time.perf_counter(), time.process_time(), client.run(time.process_time), sum(fetched.values()), _loopback()
+            time.perf_counter(), time.process_time(), client.run(time.process_time), sum(sent.values()), _loopback()
         )
 
 
@@ -120,7 +120,7 @@ def measure(name: str, workers: int, options: argparse.Namespace) -> list[str]:
             f"{after.seconds - before.seconds:.1f}",
             f"{after.client - before.client:.2f}",
             f"{busy:.2f}",
-            f"{(after.fetched - before.fetched) / 1e6:.1f}",
+            f"{(after.sent - before.sent) / 1e6:.1f}",
             f"{(after.loopback - before.loopback) / 1e6:.0f}",
             f"{peak:.0f} + {_peak() - peak:.0f}",
             f"{max(client.run(_peak).values()):.0f}",
@@ -138,7 +138,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--only", choices=list(MODELS), nargs="+", default=list(MODELS))
     options = parser.parse_args(arguments)
     dask.config.set({"xgboost.scheduler_address": "127.0.0.1"})
-    heads = ("", "workers", "s", "client CPU s", "busiest worker CPU s", "fetched MB", "loopback MB", "client MB")
+    heads = ("", "workers", "s", "client CPU s", "busiest worker CPU s", "sent MB", "loopback MB", "client MB")
     table = Table(*heads, "worker MB", "bits", title=f"{options.rows} x {options.columns}, {options.iterations} rounds")
     for name in options.only:
         if find_spec(name) is None:

@@ -49,10 +49,12 @@ def binned_part(block: Block, binner: Binner, draw: Draw | None, kind: Any) -> l
     return parts
 
 
-def worker_rows(parts: dict[int, list[BinnedPart]], loss: Loss, binner: Binner, validates: bool) -> "WorkerRows":
+def worker_rows(
+    parts: dict[int, list[BinnedPart]], threads: int, loss: Loss, binner: Binner, validates: bool
+) -> "WorkerRows":
     """Return the rows of the partitions of a worker."""
     kept = [_joined([part[kind] for part in parts.values()], binner, kind == 0) for kind in range(1 + validates)]
-    return WorkerRows(loss, binner, kept, list(parts))
+    return WorkerRows(loss, binner, kept, threads, list(parts))
 
 
 def _joined(parts: list[BinnedPart], binner: Binner, by_column: bool) -> Kept:
@@ -77,8 +79,8 @@ def _joined(parts: list[BinnedPart], binner: Binner, by_column: bool) -> Kept:
 class WorkerRows(MachineRows):
     """The rows of a worker; a node or leaf is named by its place among the rows of all workers."""
 
-    def __init__(self, loss: Loss, binner: Binner, kept: list[Kept], numbers: list[int]):
-        super().__init__(loss, binner, kept, None, any_side=True)
+    def __init__(self, loss: Loss, binner: Binner, kept: list[Kept], threads: int, numbers: list[int]):
+        super().__init__(loss, binner, kept, threads, any_side=True)
         self.numbers, self.n_drawn = numbers, self.training.n_rows
         self.places: dict[Leaf, Leaf] = {}
 

@@ -23,8 +23,10 @@ class _Holder:
     """The actor of a worker: an object made of some partitions."""
 
     def __init__(self, packed: bytes, numbers: list[int], *parts: Any):
+        from distributed import get_worker
+
         make, arguments = cloudpickle.loads(packed)
-        self.held = make(dict(zip(numbers, parts)), *arguments)
+        self.held = make(dict(zip(numbers, parts)), get_worker().state.nthreads, *arguments)
 
     def call(self, packed: bytes) -> Any:
         """Make several calls; return what the last one gives."""
@@ -38,7 +40,8 @@ class Pinned:
     """One object on each worker that has partitions.
 
     tasks : the partitions, computed once, where Dask puts them
-    make : make({number of a partition: the partition}, *arguments) returns the object of a worker
+    make : make({number of a partition: the partition}, threads, *arguments) returns the object of a worker that has so
+        many threads
     journal : calls that the state of an object follows from
     """
 

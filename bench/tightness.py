@@ -124,7 +124,7 @@ def measure(name: str, X: np.ndarray, y: np.ndarray, wanted: str) -> Iterator[Li
         error = float(np.mean(model.predict(X[test]) != y[test])) if error is None else error
         for claim in certificate.claims:
             if claim.quantity and claim.direction == "upper":
-                yield Line(name, len(train), title, f"{claim.template[:3]} {claim.kind}", claim.value, error)
+                yield Line(name, len(train), title, claim.kind, claim.value, error)
 
 
 def show(lines: list[Line]) -> Table:
@@ -160,7 +160,10 @@ def main(arguments: list[str]) -> None:
     console.print(show(lines))
     console.print(best(lines))
     print(f"{time.perf_counter() - began:.0f} s")
-    for kind, some in (("all claims", lines), ("without P22", [one for one in lines if one.claim[:3] != "P22"])):
+    for kind, some in (
+        ("all claims", lines),
+        ("without cross-validation.mean", [one for one in lines if one.claim != "cross-validation.mean"]),
+    ):
         print(f"{kind}: {goals(some)}")
 
 

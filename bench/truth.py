@@ -151,7 +151,7 @@ def _of_claim(claim: Any, found: Any, y: np.ndarray) -> Truth | None:
         "holdout.auc": lambda fresh: auc(fresh.said(model, "predict_proba")[:, 1], ~fresh.is_not(model.classes_[1])),
         "holdout.thresholds": lambda fresh: _threshold_gap(fresh, found),
         "holdout.baseline": lambda fresh: mean(sign * (1.0 * fresh.wrong(model) - fresh.is_not(label))),
-        "holdout.better": lambda fresh: better(fresh, model, label),
+        "holdout.baseline-better": lambda fresh: better(fresh, model, label),
         "holdout.median": lambda fresh: mean(sign * (fresh.off(model, clip) - fresh.off_constant(constant, clip))),
         "cost.holdout": lambda fresh: mean(cost(fresh, model)),
     }
@@ -207,7 +207,7 @@ def _of_claims(found: Any, y: np.ndarray, whose: str, others: Fraction) -> Found
     for claim in found.certificate.claims:
         if claim.is_fact:
             continue
-        name, truth = f"{whose} {claim.template} {claim.kind}", _of_claim(claim, found, y)
+        name, truth = f"{whose} {claim.kind}", _of_claim(claim, found, y)
         if truth is None:
             unknown.append(name)
         else:

@@ -52,7 +52,7 @@ def main(source: str | None = None, target: str | None = None) -> None:
         small, model = compress(image, k)
         error = float(np.mean(np.sum((image - small.decoded()) ** 2, axis=2)))
         print(f"{k:3d} colours: mean squared error {error:.5f}, {plain / small.bits():.1f} times fewer bits")
-    floor = model.certify(image.reshape(-1, image.shape[-1])).find("D21")
+    floor = model.certify(image.reshape(-1, image.shape[-1])).find("kmeans.lower-bound")
     if floor is not None:
         pixels = image.shape[0] * image.shape[1]
         print(f"no {k} colours have a mean squared error below {floor.value / pixels:.5f} (proved)")

@@ -18,13 +18,13 @@ def main(regions: str | None = None) -> None:
         model = KNeighborsClassifier(k).fit(X, y)
         certificate = model.certify(X, y)
         assert assay.verify(certificate, model, X, y).holds
-        lost, bound = certificate.find("D16/3").value / len(X), certificate.find("P23").value
+        lost, bound = certificate.find("knn.loo-errors").value / len(X), certificate.find("knn.loo").value
         print(
             f"{k:2d} neighbours: training error {1 - model.score(X, y):.3f}, left out {lost:.3f}, new rows "
             f"{1 - model.score(new, truth):.3f}, certified at most {bound:.3f}"
         )
     few = LearningVectorQuantization(3, schedule="inverse", random_state=0).fit(X, y)
-    bound = few.certify(X, y).find("P10").value
+    bound = few.certify(X, y).find("vc").value
     print(f"6 prototypes: new rows {1 - few.score(new, truth):.3f}, certified at most {bound:.3f}")
     if regions is not None:
         KNeighborsClassifier(25).fit(X[:400], y[:400]).plot().savefig(regions)

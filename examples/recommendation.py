@@ -75,7 +75,7 @@ def recommend(people: int = 60, films: int = 30, seed: int = 0, top: int = 3) ->
     certificate = model.certify(pairs(known, shelf), liked.ravel(), holdout=held)
     holds = assay.verify(certificate, model, pairs(known, shelf), liked.ravel(), holdout=held).holds
     score = next(each for each in class_scores(held[1], model.predict(held[0])) if each.label == LIKED)
-    said = certificate.find("P01").statement
+    said = certificate.find("holdout.binomial").statement
     return Found(share(chance), share(popular), float(truth.mean()), score, holds, said)
 
 

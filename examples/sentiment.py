@@ -85,7 +85,7 @@ def with_few_labels(labels: int = 6, n: int = 300) -> tuple[float, float]:
 
 def main() -> None:
     for name, found in (("English", english()), ("Chinese", chinese())):
-        bound = found.certificate.find("P01")
+        bound = found.certificate.find("holdout.binomial")
         print(f"{name}: {len(found.book.words_)} columns, {found.accuracy:.1%} of held-out texts right.")
         print(f"  {bound.statement}")
         for k, mood in enumerate(found.model.classes_):

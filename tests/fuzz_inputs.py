@@ -124,7 +124,7 @@ def mutated_plain(value: Any, draw: Draw) -> Any:
 _PLAIN = (
     None, True, False, 0, 1, -1, 2, 2**31, 2**53, 2**64, 10**30, 0.5, -0.5, 1e308, 1e-308, "", "0", "1e-300", "0.05",
     "train", "holdout", "x" * 5000, "\x1b[31m[red]\n", "\ud800", [], {}, [[]], [None], {"": None}, "P01/1", "D02/1",
-    "P19/1", "squared", "zero-one", "inf", "nan", 3, 7, 100, 10**5, 10**9,
+    "P19/1", "holdout.binomial", "squared", "zero-one", "inf", "nan", 3, 7, 100, 10**5, 10**9,
 )  # fmt: skip
 
 

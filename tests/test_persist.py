@@ -386,6 +386,7 @@ def test_a_certificate_survives_json(fitted):
         (("claims", 0, "value"), "1", "expected float"),
         (("claims", 0, "value"), 10**400, "expected float"),
         (("claims", 0, "template"), None, "expected str"),
+        (("claims", 0, "template"), "data.identity", "is not one"),
         (("claims", 0, "witness"), {"a": {"dtype": "|O", "shape": [1], "base64": ""}}, "array type"),
         (("claims", 0, "witness"), {"a": {"dtype": "<f8", "shape": [2**60], "base64": ""}}, "does not match"),
         (("claims", 0, "witness"), {"a": {"dtype": "<f8", "shape": [-1], "base64": ""}}, "does not match"),

@@ -15,20 +15,20 @@ from assay.theory.spaces import Intervals, Thresholds
 from bench.worlds._case import Run, case
 
 
-@case("P08", "ten independent hypotheses with error 0.2, n = 60")
+@case("finite-class", "ten independent hypotheses with error 0.2, n = 60")
 def finite_class(rng, delta):
     bounds = [pac.finite_class_bound(int(k), 60, delta, 10) for k in rng.binomial(60, 0.2, 10)]
     return min(bounds) < 0.2, bounds[0] < 0.5
 
 
-@case("P09", "twenty hypotheses with prior 2^-j, n = 60")
+@case("occam", "twenty hypotheses with prior 2^-j, n = 60")
 def occam_prior(rng, delta):
     errors = rng.binomial(60, 0.3, 20)
     bounds = [pac.occam_bound(int(k), 60, delta, -(j + 1) * math.log(2)) for j, k in enumerate(errors)]
     return min(bounds) < 0.3, bounds[0] < 0.5
 
 
-@case("P09", "dyadic stumps on coin labels, n = 200 (below one: informative)")
+@case("occam", "dyadic stumps on coin labels, n = 200 (below one: informative)")
 def occam_noise(rng, delta):
     x, y = rng.random(200), rng.choice([-1, 1], 200)
     bounds = []
@@ -74,7 +74,7 @@ for _noise, _n in ((0.0, 60), (0.1, 200), (0.3, 400)):
 case("P10a", "all thresholds, noise 0.1, n = 400")(
     over_thresholds(lambda k, d: k / 400 + vc.massart_deviation(400, d, Thresholds().log_growth), 400, 0.1)
 )
-case("P10", "VC inequality, all thresholds, noise 0, n = 3000")(
+case("vc", "VC inequality, all thresholds, noise 0, n = 3000")(
     over_thresholds(lambda k, d: k / 3000 + vc.uniform_deviation(3000, d, Thresholds().log_growth), 3000, 0.0)
 )
 case("P10c", "all thresholds, bounds cut to a third", control=True)(
@@ -109,7 +109,7 @@ def _finite_ghost(delta):
     return [vc.ghost_sample_bound(k, 80, math.log(50), delta).bound for k in range(81)]
 
 
-@case("P11", "all thresholds, signs included, n = 400, noise 0.1")
+@case("rademacher.empirical", "all thresholds, signs included, n = 400, noise 0.1")
 def rademacher_signs(rng, delta):
     x, errors, risk = noisy_thresholds(rng, 400, 0.1)
     suprema = rademacher.of_space(Thresholds(), x)
@@ -123,12 +123,12 @@ def threshold_complexity(n):
     return rademacher.monte_carlo(rademacher.of_space(Thresholds(), np.arange(float(n))), 4000, 1).value
 
 
-case("P11", "all thresholds, complexity of the sample, n = 400, noise 0.1")(
+case("rademacher.empirical", "all thresholds, complexity of the sample, n = 400, noise 0.1")(
     over_thresholds(lambda k, d: k / 400 + rademacher.error_bound(0.0, threshold_complexity(400), 400, d), 400, 0.1)
 )
 
 
-@case("P11", "one fixed classifier on coin labels, without the deviation term", control=True)
+@case("rademacher.empirical", "one fixed classifier on coin labels, without the deviation term", control=True)
 def rademacher_without_deviation(rng, delta):
     complexity = rademacher.exact(rademacher.of_functions(np.ones((1, 8))))  # of a single function: 0
     return rng.binomial(100, 0.5) / 100 + complexity < 0.5, True

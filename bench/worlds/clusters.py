@@ -23,16 +23,16 @@ def drawn(rng, places, chances, n):
     return places[rng.choice(len(places), n, p=chances)]
 
 
-def told(model, X, delta, radius=1.0, template=None):
-    """The bound when the whole delta is its own; infinite if it says nothing. `template`: one from hold-out rows."""
+def told(model, X, delta, radius=1.0, name=None):
+    """The bound when the whole delta is its own; infinite if it says nothing. `name`: one from hold-out rows."""
     table, asked = rows(X, n_jobs=1), CertifyOptions(radius=radius)
     found = Gathered(model.evidence(table))
-    if template is None:
+    if name is None:
         made = by_radius(found.the(Distances), table, asked)
     else:
         made = of_distances(table, found, asked, BetOrder(table, has_target=False))
     found = [one(str(delta)) for one in made if callable(one)]
-    values = [getattr(one, "value", np.inf) for one in found if template in (None, one.template)]
+    values = [getattr(one, "value", np.inf) for one in found if name in (None, one.name)]
     return values[0]
 
 
@@ -41,7 +41,7 @@ def truth(model, places, chances):
     return float(chances @ Gathered(model.evidence(table)).the(Distances).squares(table))
 
 
-@case("P26", "k-means, 3 centres in the unit disc, n = 4000 (below the squared radius: informative)")
+@case("kmeans.risk", "k-means, 3 centres in the unit disc, n = 4000 (below the squared radius: informative)")
 def centres(rng, delta):
     places, chances = world(rng, 2)
     X = drawn(rng, places, chances, 4000)
@@ -50,7 +50,7 @@ def centres(rng, delta):
     return bound < truth(model, places, chances), bound < 1
 
 
-@case("P26", "k-means that follows few rows: 5 centres, n = 30 (any bound below 4 R^2)")
+@case("kmeans.risk", "k-means that follows few rows: 5 centres, n = 30 (any bound below 4 R^2)")
 def few_rows(rng, delta):
     places, chances = world(rng, 3)
     X = drawn(rng, places, chances, 30)
@@ -58,7 +58,7 @@ def few_rows(rng, delta):
     return told(model, X, delta) < truth(model, places, chances), True
 
 
-@case("P26", "one direction through the origin, 3 columns, n = 2000")
+@case("projection.risk", "one direction through the origin, 3 columns, n = 2000")
 def direction(rng, delta):
     places, chances = world(rng, 3)
     X = drawn(rng, places, chances, 2000)
@@ -67,7 +67,7 @@ def direction(rng, delta):
     return bound < truth(model, places, chances), bound < 1
 
 
-@case("P26", "a plane with a fitted centre, 4 columns, n = 8000")
+@case("projection.risk", "a plane with a fitted centre, 4 columns, n = 8000")
 def plane(rng, delta):
     places, chances = world(rng, 4)
     X = drawn(rng, places, chances, 8000)
@@ -76,15 +76,15 @@ def plane(rng, delta):
     return bound < truth(model, places, chances), bound < 1
 
 
-@case("P05", "squared distances of hold-out rows to the nearest of 4 centres, m = 100")
+@case("holdout.betting", "squared distances of hold-out rows to the nearest of 4 centres, m = 100")
 def held_out_distances(rng, delta):
     places, chances = world(rng, 2)
     model = KMeans(4, random_state=0, n_jobs=1, max_iter=10).fit(drawn(rng, places, chances, 60))
-    bound = told(model, drawn(rng, places, chances, 100), delta, template="P05/1")
+    bound = told(model, drawn(rng, places, chances, 100), delta, name="holdout.betting")
     return bound < truth(model, places, chances), bound < 1
 
 
-@case("P26", "the cost of the training rows as the bound, 5 centres, n = 30", control=True)
+@case("kmeans.risk", "the cost of the training rows as the bound, 5 centres, n = 30", control=True)
 def cost_as_bound(rng, delta):
     places, chances = world(rng, 3)
     X = drawn(rng, places, chances, 30)
@@ -92,7 +92,7 @@ def cost_as_bound(rng, delta):
     return model.inertia_ / 30 < truth(model, places, chances), True
 
 
-@case("P26", "the longest row seen as the radius, a rare far point", control=True)
+@case("kmeans.risk", "the longest row seen as the radius, a rare far point", control=True)
 def radius_from_rows(rng, delta):
     places, chances = world(rng, 2)
     places, chances = np.append(places, [[200.0, 0.0]], axis=0), np.append(chances * (1 - 1e-4), 1e-4)

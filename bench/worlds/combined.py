@@ -22,13 +22,13 @@ def votes(rng, m):
     return share, rng.random(m) < (1 - share) / 2
 
 
-@case("P41", "uniform shares, m = 150, every threshold of the grid")
+@case("selective.risk", "uniform shares, m = 150, every threshold of the grid")
 def rejection(rng, delta):
     found = selective.curve(*votes(rng, 150), delta)
     return bool(np.any(found.limit < (1 - found.threshold) / 4)), found.limit[32] < 0.5
 
 
-@case("P41", "uniform shares, m = 300, between thresholds")
+@case("selective.risk", "uniform shares, m = 300, between thresholds")
 def rejection_between(rng, delta):
     share, wrong = votes(rng, 300)
     thresholds = np.arange(0, 50, 5) / 64 + 0.007
@@ -37,7 +37,7 @@ def rejection_between(rng, delta):
     return broken, found[2] is not None and found[2].limit < 0.5
 
 
-@case("P41", "a limit for one threshold, read at the best of all", control=True)
+@case("selective.risk", "a limit for one threshold, read at the best of all", control=True)
 def rejection_unpaid(rng, delta):
     share, wrong = votes(rng, 150)
     for t in np.arange(60) / 64:
@@ -56,14 +56,14 @@ def best_threshold(rng, m):
     return paid[best], best
 
 
-@case("P42", "two Gaussians, cost at the best of 99 thresholds on 60 rows")
+@case("cost.chosen", "two Gaussians, cost at the best of 99 thresholds on 60 rows")
 def chosen_cost(rng, delta):
     paid, best = best_threshold(rng, 60)
     bound = 3 * kl_upper(paid / 3, np.log(len(CUT) / delta) / 60)
     return bound < TRUE_COST[best], bound < 3
 
 
-@case("P42", "mean cost at the best of 99 thresholds, taken as it is", control=True)
+@case("cost.chosen", "mean cost at the best of 99 thresholds, taken as it is", control=True)
 def chosen_cost_unpaid(rng, delta):
     paid, best = best_threshold(rng, 60)
     return paid < TRUE_COST[best], True
@@ -77,14 +77,14 @@ _WON = decode(_SAID.astype(float), CODE.astype(float), 0).argmax(axis=1) == 0
 TRUE_ERROR = float(np.mean(~_WON | (_SCORES[:, -1] == _SCORES[:, -2])))
 
 
-@case("P43", "7 bits that err in a tenth of the rows, m = 100")
+@case("output-code.bits", "7 bits that err in a tenth of the rows, m = 100")
 def wrong_bits(rng, delta):
     wrong = int(rng.binomial(100 * BITS, 0.1))
     bound = BITS / (corrected_bits(CODE) + 1) * kl_upper(wrong / (100 * BITS), np.log(1 / delta) / 100)
     return bound < TRUE_ERROR, bound < 1
 
 
-@case("P43", "divided by one bit more than the code corrects, and ten", control=True)
+@case("output-code.bits", "divided by one bit more than the code corrects, and ten", control=True)
 def wrong_bits_overstated(rng, delta):
     wrong = int(rng.binomial(100 * BITS, 0.1))
     bound = BITS / (corrected_bits(CODE) + 11) * kl_upper(wrong / (100 * BITS), np.log(1 / delta) / 100)

@@ -26,12 +26,12 @@ def judged(train: np.ndarray, holdout: np.ndarray, bins: int, delta: float) -> t
     return any(bound < truth for bound in bounds), any(bound < 3.0 for bound in bounds)
 
 
-@case("P05", "log-loss of a histogram, m = 100", times=0.2)
+@case("holdout.betting", "log-loss of a histogram, m = 100", times=0.2)
 def histogram_log_loss(rng, delta):
     return judged(rng.normal(size=(60, 1)), rng.normal(size=(100, 1)), 8, delta)
 
 
-@case("P05", "log-loss of a histogram on the rows that it was fitted to", control=True, times=0.05)
+@case("holdout.betting", "log-loss of a histogram on the rows that it was fitted to", control=True, times=0.05)
 def histogram_on_its_own_rows(rng, delta):
     train = rng.normal(size=(60, 1))
     return judged(train, train, 40, delta)

@@ -14,25 +14,25 @@ from assay.theory._patterns import best_threshold
 from bench.worlds._case import case
 
 
-@case("P01", "coin errors, m = 50, p = 0.1")
+@case("holdout.binomial", "coin errors, m = 50, p = 0.1")
 def binomial_upper(rng, delta):
     bound = concentration.clopper_pearson_upper(int(rng.binomial(50, 0.1)), 50, delta)
     return bound < 0.1, bound < 0.5
 
 
-@case("P01", "coin errors, lower limit, m = 50, p = 0.3")
+@case("holdout.binomial", "coin errors, lower limit, m = 50, p = 0.3")
 def binomial_lower(rng, delta):
     bound = concentration.clopper_pearson_lower(int(rng.binomial(50, 0.3)), 50, delta)
     return bound > 0.3, bound > 0
 
 
-@case("P02", "coin errors, m = 60, p = 0.5")
+@case("hoeffding", "coin errors, m = 60, p = 0.5")
 def hoeffding(rng, delta):
     bound = rng.binomial(60, 0.5) / 60 + concentration.hoeffding_deviation(60, delta)
     return bound < 0.5, bound < 1
 
 
-@case("P03", "coin errors, m = 60, p = 0.2")
+@case("holdout.kl", "coin errors, m = 60, p = 0.2")
 def kl_bound(rng, delta):
     bound = concentration.kl_upper(rng.binomial(60, 0.2) / 60, math.log(1 / delta) / 60)
     return bound < 0.2, bound < 0.5
@@ -46,45 +46,45 @@ def beta_losses(rng, m):
     return rng.beta(0.2, 2.0, m), 0.2 / 2.2
 
 
-@case("P04", "two-point losses, m = 300")
+@case("holdout.empirical-bernstein", "two-point losses, m = 300")
 def bernstein_two_point(rng, delta):
     losses, mean = skewed(rng, 300)
     bound = concentration.empirical_bernstein_upper(losses, delta)
     return bound < mean, bound < 0.5
 
 
-@case("P04", "Beta(0.2, 2) losses, m = 300")
+@case("holdout.empirical-bernstein", "Beta(0.2, 2) losses, m = 300")
 def bernstein_beta(rng, delta):
     losses, mean = beta_losses(rng, 300)
     bound = concentration.empirical_bernstein_upper(losses, delta)
     return bound < mean, bound < 0.5
 
 
-@case("P05", "two-point losses, m = 200")
+@case("holdout.betting", "two-point losses, m = 200")
 def betting_two_point(rng, delta):
     losses, mean = skewed(rng, 200)
     bound = concentration.betting_upper(losses, delta)
     return bound < mean, bound < 0.5
 
 
-@case("P05", "uniform losses, m = 60")
+@case("holdout.betting", "uniform losses, m = 60")
 def betting_uniform(rng, delta):
     bound = concentration.betting_upper(rng.random(60), delta)
     return bound < 0.5, bound < 1
 
 
-@case("P05", "rows put in the order of their losses", control=True)
+@case("holdout.betting", "rows put in the order of their losses", control=True)
 def betting_sorted(rng, delta):
     return concentration.betting_upper(np.sort(rng.random(60)), delta) < 0.5, True
 
 
-@case("P03", "best of twenty mean losses without paying", control=True)
+@case("holdout.kl", "best of twenty mean losses without paying", control=True)
 def kl_best_of_many(rng, delta):
     means = rng.binomial(60, 0.2, 20) / 60
     return concentration.kl_upper(float(means.min()), math.log(1 / delta) / 60) < 0.2, True
 
 
-@case("P06", "area under the curve, normal scores one unit apart")
+@case("holdout.auc", "area under the curve, normal scores one unit apart")
 def area(rng, delta):
     positive, negative = rng.normal(1.0, 1.0, 80), rng.normal(0.0, 1.0, 120)
     seen = float((positive[:, None] > negative[None, :]).mean())
@@ -98,42 +98,42 @@ def farthest(values, mean):
     return max((np.arange(1, n + 1) / n - true).max(), (true - np.arange(n) / n).max())
 
 
-@case("P06", "all points of the ROC curve at once, 60 and 60 rows")
+@case("holdout.thresholds", "all points of the ROC curve at once, 60 and 60 rows")
 def thresholds(rng, delta):
     off = max(farthest(rng.normal(mean, 1.0, 60), mean) for mean in (0.0, 1.0))
     return off > holdout.threshold_width(60, 60, delta), True
 
 
-@case("P06", "all points of the ROC curve, with the width of one point", control=True)
+@case("holdout.thresholds", "all points of the ROC curve, with the width of one point", control=True)
 def thresholds_one_point(rng, delta):
     off = max(farthest(rng.normal(mean, 1.0, 60), mean) for mean in (0.0, 1.0))
     return off > norm.isf(delta / 2) * 0.5 / math.sqrt(60), True
 
 
-@case("P06", "difference of two models on the same rows")
+@case("holdout.paired", "difference of two models on the same rows")
 def difference(rng, delta):
     first, second = rng.multinomial(100, [0.15, 0.10, 0.75])[:2]
     bound = holdout.difference_upper(int(first), int(second), 100, delta)
     return bound < 0.05, bound < 0.5
 
 
-@case("P07", "best of twenty coin-flipping models, m = 100")
+@case("holdout.selection", "best of twenty coin-flipping models, m = 100")
 def selection(rng, delta):
     bound = pac.holdout_bound(int(rng.binomial(100, 0.5, 20).min()), 100, delta, candidates=20)
     return bound < 0.5, bound < 1
 
 
-@case("P07", "best of twenty without paying", control=True)
+@case("holdout.selection", "best of twenty without paying", control=True)
 def selection_unpaid(rng, delta):
     return pac.holdout_bound(int(rng.binomial(100, 0.5, 20).min()), 100, delta) < 0.5, True
 
 
-@case("P01", "minimum of three limits, each at delta", control=True, rate=0.2)
+@case("holdout.binomial", "minimum of three limits, each at delta", control=True, rate=0.2)
 def minimum_of_three(rng, delta):
     return min(concentration.clopper_pearson_upper(int(k), 200, 0.2) for k in rng.binomial(200, 0.2, 3)) < 0.2, True
 
 
-@case("P01", "threshold tuned on the hold-out rows", control=True)
+@case("holdout.binomial", "threshold tuned on the hold-out rows", control=True)
 def tuned_on_holdout(rng, delta):
     y = rng.choice([-1, 1], 100)
     right = np.concatenate(([0], np.cumsum(y)))  # errors of all signed thresholds on coin labels
@@ -141,14 +141,14 @@ def tuned_on_holdout(rng, delta):
     return concentration.clopper_pearson_upper(int(errors), 100, delta) < 0.5, True
 
 
-@case("P01", "training error taken for a hold-out error", control=True)
+@case("holdout.binomial", "training error taken for a hold-out error", control=True)
 def training_as_holdout(rng, delta):
     X, y = rng.random((50, 20)), rng.choice([-1, 1], 50)
     found = best_threshold(X, y.astype(float), range(20), (1, -1))
     return concentration.clopper_pearson_upper(int(np.sum(found(X) != y)), 50, delta) < 0.5, True
 
 
-@case("P01", "best of fifty re-splits", control=True)
+@case("holdout.binomial", "best of fifty re-splits", control=True)
 def best_resplit(rng, delta):
     x, y = rng.random((60, 1)), rng.choice([-1, 1], 60)
     best = 1.0

@@ -31,44 +31,44 @@ def fitted(model, X, y):
         return model.fit(X, y)
 
 
-def told(model, X, y, delta, template):
+def told(model, X, y, delta, name):
     """The value of one claim when the whole delta is its own; 1 if it is not made."""
     for statement in model.statements(model._known_rows(X, y)):
         claim = statement(str(delta)) if callable(statement) else statement
-        if claim.template == template:
+        if claim.name == name:
             return getattr(claim, "value", 1.0)
     return 1.0
 
 
-@case("P18", "logistic regression on two Gaussians, n = 300")
+@case("pac-bayes.linear", "logistic regression on two Gaussians, n = 300")
 def logistic_pac_bayes(rng, delta):
     X, y = gaussians(rng, 300, 3, 2.0)
     model = fitted(LogisticRegression(n_jobs=1), X, y)
-    bound = told(model, X, y, delta, "P18/1")
+    bound = told(model, X, y, delta, "pac-bayes.linear")
     return bound < gaussian_risk(model.coef_[0], model.intercept_[0], 2.0), bound < 0.5
 
 
-@case("P12", "logistic regression on two Gaussians, n = 1500")
+@case("margin.kernel", "logistic regression on two Gaussians, n = 1500")
 def logistic_margin(rng, delta):
     X, y = gaussians(rng, 1500, 3, 2.5)
     model = fitted(LogisticRegression(n_jobs=1), X, y)
-    bound = told(model, X, y, delta, "P12/1")
+    bound = told(model, X, y, delta, "margin.kernel")
     return bound < gaussian_risk(model.coef_[0], model.intercept_[0], 2.5), bound < 0.5
 
 
-@case("P16", "perceptron on two Gaussians, n = 200")
+@case("compression.perceptron", "perceptron on two Gaussians, n = 200")
 def perceptron_updates(rng, delta):
     X, y = gaussians(rng, 200, 2, 3.0)
     model = fitted(Perceptron(max_iter=20, random_state=0, n_jobs=1), X, y)
-    bound = told(model, X, y, delta, "P16/1")
+    bound = told(model, X, y, delta, "compression.perceptron")
     return bound < gaussian_risk(model.coef_[0], model.intercept_[0], 3.0), bound < 0.5
 
 
-@case("P16", "support vectors of a linear kernel, two Gaussians, n = 200")
+@case("compression.support-vectors", "support vectors of a linear kernel, two Gaussians, n = 200")
 def linear_support(rng, delta):
     X, y = gaussians(rng, 200, 2, 2.5)
     model = fitted(SVC(kernel="linear", n_jobs=1), X, y)
-    bound = told(model, X, y, delta, "P16/2")
+    bound = told(model, X, y, delta, "compression.support-vectors")
     return bound < gaussian_risk(model.coef_[0], model.intercept_[0], 2.5), bound < 0.5
 
 
@@ -83,24 +83,24 @@ def interval(rng, n, flips):
 GRID = (np.arange(4000)[:, None] + 0.5) / 4000
 
 
-@case("P16", "support vectors of the Gaussian kernel, gamma told, an interval, n = 400")
+@case("compression.support-vectors", "support vectors of the Gaussian kernel, gamma told, an interval, n = 400")
 def gaussian_support(rng, delta):
     X, y = interval(rng, 400, 0.02)
     model = fitted(SVC(kernel="rbf", gamma="scale", C=10.0, n_jobs=1), X, y)
-    bound = told(model, X, y, delta, "P16/2")
+    bound = told(model, X, y, delta, "compression.support-vectors")
     wrong = float(np.mean(model.predict(GRID) != (np.abs(GRID[:, 0] - 0.5) < 0.25)))
     return bound < 0.02 + 0.96 * wrong - 1e-3, bound < 0.6  # the grid is off by less than 1e-3
 
 
-@case("P16", "support vectors on coin labels (below one: informative)")
+@case("compression.support-vectors", "support vectors on coin labels (below one: informative)")
 def support_of_noise(rng, delta):
     X, y = rng.random((60, 1)), rng.integers(0, 2, 60)
     y[:2] = 0, 1
-    bound = told(fitted(SVC(gamma=2000.0, C=1e3, n_jobs=1), X, y), X, y, delta, "P16/2")
+    bound = told(fitted(SVC(gamma=2000.0, C=1e3, n_jobs=1), X, y), X, y, delta, "compression.support-vectors")
     return bound < 0.5, bound < 1
 
 
-@case("P16", "support vectors that are not paid for, coin labels", control=True)
+@case("compression.support-vectors", "support vectors that are not paid for, coin labels", control=True)
 def support_unpaid(rng, delta):
     X, y = rng.random((60, 1)), rng.integers(0, 2, 60)
     y[:2] = 0, 1

@@ -15,7 +15,7 @@ from bench.worlds._case import case
 from bench.worlds.classes import THETA
 
 
-@case("P12", "two Gaussians five units apart, class means as weights, n = 3000")
+@case("margin.kernel", "two Gaussians five units apart, class means as weights, n = 3000")
 def kernel_margin(rng, delta):
     y = rng.choice([-1, 1], 3000)
     X = y[:, None] * np.array([2.5, 0.0]) + rng.normal(size=(3000, 2))
@@ -25,7 +25,7 @@ def kernel_margin(rng, delta):
     return bound < norm.cdf(-2.5 * w[0] / size), bound < 0.5
 
 
-@case("P12", "the same with a free bias, n = 6000")
+@case("margin.kernel", "the same with a free bias, n = 6000")
 def kernel_margin_bias(rng, delta):
     y = rng.choice([-1, 1], 6000)
     X = y[:, None] * np.array([2.5, 0.0]) + np.array([0.3, 0.0]) + rng.normal(size=(6000, 2))
@@ -40,7 +40,7 @@ def kernel_margin_bias(rng, delta):
 CORNERS = np.array([[math.cos(a), math.sin(a)] for a in (0, 2 * math.pi / 3, 4 * math.pi / 3)])
 
 
-@case("P13", "three directions, 10 % wrong labels, class means as weights, n = 3000")
+@case("margin.multiclass", "three directions, 10 % wrong labels, class means as weights, n = 3000")
 def multiclass_margin(rng, delta):
     place, n = rng.integers(0, 3, 3000), 3000
     y = np.where(rng.random(n) < 0.1, (place + rng.integers(1, 3, n)) % 3, place)
@@ -56,7 +56,7 @@ def multiclass_margin(rng, delta):
     return bound < risk, bound < 2 / 3
 
 
-@case("P14", "signs in ten features, one matters, 10 % wrong labels, n = 2000")
+@case("margin.l1", "signs in ten features, one matters, 10 % wrong labels, n = 2000")
 def l1_margin(rng, delta):
     n = 2000
     X = rng.choice([-1.0, 1.0], (n, 10))
@@ -97,7 +97,7 @@ def vote_risk(members, noise):
     return noise + (1 - 2 * noise) * share
 
 
-@case("P15", "AdaBoost on thresholds, noise 0.05, n = 3000, growth function")
+@case("margin.boosting", "AdaBoost on thresholds, noise 0.05, n = 3000, growth function")
 def boosting_growth(rng, delta):
     x, y, members = boosted(rng, 3000, 0.05, 3)
     f = sum(a * rule(x) for a, rule in members) / sum(a for a, _ in members)
@@ -105,7 +105,7 @@ def boosting_growth(rng, delta):
     return bound < vote_risk(members, 0.05), bound < 0.5
 
 
-@case("P15", "AdaBoost on thresholds, noise 0.05, n = 3000, Monte-Carlo complexity")
+@case("margin.boosting", "AdaBoost on thresholds, noise 0.05, n = 3000, Monte-Carlo complexity")
 def boosting_signs(rng, delta):
     x, y, members = boosted(rng, 3000, 0.05, 3)
     f = sum(a * rule(x) for a, rule in members) / sum(a for a, _ in members)
@@ -114,7 +114,7 @@ def boosting_signs(rng, delta):
     return bound < vote_risk(members, 0.05), bound < 0.5
 
 
-@case("P24", "regression on signs, uniform noise, n = 2000, clip 2 (below the clip: informative)")
+@case("regression.rademacher", "regression on signs, uniform noise, n = 2000, clip 2 (below the clip: informative)")
 def regression(rng, delta):
     n = 2000
     x, u = rng.choice([-1.0, 1.0], n), rng.uniform(-1, 1, n)
@@ -124,7 +124,7 @@ def regression(rng, delta):
     return bound < (1 + (0.5 - w) ** 2) / 2, bound < 2
 
 
-@case("P24", "the same, squared loss, n = 4000, clip 2")
+@case("regression.rademacher", "the same, squared loss, n = 4000, clip 2")
 def regression_squared(rng, delta):
     n = 4000
     x, u = rng.choice([-1.0, 1.0], n), rng.uniform(-1, 1, n)

@@ -47,17 +47,17 @@ def outcome(rng, delta, k, noise, errors):
     return bound < risk(x, y, k, noise), bound < 0.5
 
 
-@case("P23", "1 neighbour on a line, n = 600, noise 0.1")
+@case("knn.loo", "1 neighbour on a line, n = 600, noise 0.1")
 def one_neighbour(rng, delta):
     return outcome(rng, delta, 1, 0.1, lost)
 
 
-@case("P23", "5 neighbours on a line, n = 600, noise 0.1")
+@case("knn.loo", "5 neighbours on a line, n = 600, noise 0.1")
 def five_neighbours(rng, delta):
     return outcome(rng, delta, 5, 0.1, lost)
 
 
-@case("P23", "3 neighbours, coin labels, n = 600 (below one: informative)")
+@case("knn.loo", "3 neighbours, coin labels, n = 600 (below one: informative)")
 def coins(rng, delta):
     violated, _ = outcome(rng, delta, 3, 0.5, lost)
     return violated, True
@@ -67,6 +67,6 @@ def resubstituted(x, y, k):
     return int(np.sum((y[nearest(x, x, k)] == y[:, None]).sum(axis=1) < majority(k)))
 
 
-@case("P23", "1 neighbour, noise 0.4, each row its own neighbour", control=True)
+@case("knn.loo", "1 neighbour, noise 0.4, each row its own neighbour", control=True)
 def own_neighbour(rng, delta):
     return outcome(rng, delta, 1, 0.4, resubstituted)

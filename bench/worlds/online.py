@@ -34,15 +34,15 @@ def hypotheses(model):
     return np.array([risk(column) for column in scores.T]), model.votes_
 
 
-@case("P20", "voted perceptron at 24 points, its claim, n = 800")
+@case("progressive.vote", "voted perceptron at 24 points, its claim, n = 800")
 def vote(rng, delta):
     X, y = rows(rng, 800)
     model = VotedPerceptron(shuffle=False).fit(X, y)
-    bound = told(model, X, y, delta, "P20/1")
+    bound = told(model, X, y, delta, "progressive.vote")
     return bound < risk(model.decision_function(POINTS)), bound < 0.5
 
 
-@case("P20", "mean risk of the hypotheses of a perceptron, better form, n = 150")
+@case("progressive.vote", "mean risk of the hypotheses of a perceptron, better form, n = 150")
 def mean_of_hypotheses(rng, delta):
     X, y = rows(rng, 150)
     model = VotedPerceptron(shuffle=False, burn_in=0.2).fit(X, y)
@@ -53,7 +53,7 @@ def mean_of_hypotheses(rng, delta):
     return bound < risks @ votes / votes.sum(), bound < 0.5
 
 
-@case("P20", "the last hypothesis in place of all", control=True)
+@case("progressive.vote", "the last hypothesis in place of all", control=True)
 def last_hypothesis(rng, delta):
     X, y = rows(rng, 800)
     model = VotedPerceptron(shuffle=False).fit(X, y)
@@ -62,7 +62,7 @@ def last_hypothesis(rng, delta):
     return progressive_choice(losses, delta).bound < hypotheses(model)[0][-1], True
 
 
-@case("P20", "rows sorted by class before the pass", control=True)
+@case("progressive.vote", "rows sorted by class before the pass", control=True)
 def sorted_rows(rng, delta):
     X, y = rows(rng, 300)
     order = np.argsort(y, kind="stable")
@@ -73,11 +73,11 @@ def sorted_rows(rng, delta):
     return progressive_choice(losses, delta).bound < risks @ votes / votes.sum(), True
 
 
-@case("P16", "voted perceptron rebuilt from its mistakes, n = 300")
+@case("compression.voted-perceptron", "voted perceptron rebuilt from its mistakes, n = 300")
 def rebuilt_vote(rng, delta):
     place = rng.integers(0, len(POINTS), 300)
     X, y = POINTS[place], (SECOND[place] > 0.5).astype(int)
     model = VotedPerceptron(random_state=int(rng.integers(2**31))).fit(X, y)
-    bound = told(model, X, y, delta, "P16/4")
+    bound = told(model, X, y, delta, "compression.voted-perceptron")
     score = model.decision_function(POINTS)
     return bound < np.mean((score > 0) != (SECOND > 0.5)), bound < 0.5

@@ -12,7 +12,7 @@ from bench.worlds.classes import THETA
 from bench.worlds.margins import vote_risk
 
 
-@case("P16", "smallest consistent interval, n = 100")
+@case("compression", "smallest consistent interval, n = 100")
 def compress_interval(rng, delta):
     x = rng.random(100)
     inside = x[(x >= 0.3) & (x <= 0.7)]
@@ -34,18 +34,18 @@ def best_pair(rng, n):
     return int((left_wrong + right_wrong).min())
 
 
-@case("P16", "best pair of prototypes on coin labels, n = 60 (below one: informative)")
+@case("compression", "best pair of prototypes on coin labels, n = 60 (below one: informative)")
 def compress_noise(rng, delta):
     bound = compression.compression_bound(best_pair(rng, 60), 60, 2, delta, largest=2)
     return bound < 0.5, bound < 1
 
 
-@case("P16", "without the binomial coefficient", control=True)
+@case("compression", "without the binomial coefficient", control=True)
 def compress_unpaid(rng, delta):
     return concentration.clopper_pearson_upper(best_pair(rng, 60), 58, delta) < 0.5, True
 
 
-@case("P17", "ridge on the circle, 10 % wrong labels, n = 1000")
+@case("stability", "ridge on the circle, 10 % wrong labels, n = 1000")
 def stable_ridge(rng, delta):
     n, strength = 1000, 4.0
     angle = rng.uniform(0, 2 * math.pi, n)
@@ -67,14 +67,14 @@ def gaussian_margins(rng, n, d, shift):
     return y * (X @ w) / np.linalg.norm(X, axis=1), w
 
 
-@case("P18", "two Gaussians four units apart, class means as weights, n = 300")
+@case("pac-bayes.linear", "two Gaussians four units apart, class means as weights, n = 300")
 def pac_bayes_linear(rng, delta):
     z, w = gaussian_margins(rng, 300, 3, 2.0)
     bound = pac_bayes.linear_bound(z, delta).bound
     return bound < norm.cdf(-2.0 * w[0]), bound < 0.5
 
 
-@case("P18", "no divergence paid, coin labels", control=True)
+@case("pac-bayes.linear", "no divergence paid, coin labels", control=True)
 def pac_bayes_unpaid(rng, delta):
     z, _ = gaussian_margins(rng, 40, 400, 0.0)
     loss = pac_bayes.linear_gibbs_loss(z, 20.0)
@@ -98,27 +98,27 @@ def bagged(rng, n, members, noise):
     return rules, out, wrong
 
 
-@case("P19", "vote of eight thresholds, out-of-bag halves, noise 0.05, n = 600")
+@case("pac-bayes.vote", "vote of eight thresholds, out-of-bag halves, noise 0.05, n = 600")
 def vote_first(rng, delta):
     rules, out, wrong = bagged(rng, 600, 8, 0.05)
     bound = pac_bayes.vote_bound(wrong.sum(axis=1), out.sum(axis=1), delta)
     return bound < vote_risk(rules, 0.05), bound < 0.5
 
 
-@case("P19", "the same, pairs of members, n = 1200")
+@case("pac-bayes.vote", "the same, pairs of members, n = 1200")
 def vote_second(rng, delta):
     rules, out, wrong = bagged(rng, 1200, 8, 0.05)
     bound = pac_bayes.tandem_bound(wrong @ wrong.T, out @ out.T, delta)
     return bound < vote_risk(rules, 0.05), bound < 0.6
 
 
-@case("P19", "in-bag rows of rote learners on coin labels", control=True)
+@case("pac-bayes.vote", "in-bag rows of rote learners on coin labels", control=True)
 def vote_in_bag(rng, delta):
     rows = np.full(8, 100)
     return pac_bayes.vote_bound(np.zeros(8, dtype=int), rows, delta) < 0.5, True  # they know their rows by heart
 
 
-@case("P20", "stream whose next risk depends on past losses, n = 200")
+@case("progressive.vote", "stream whose next risk depends on past losses, n = 200")
 def progressive_adaptive(rng, delta):
     risks, losses = np.empty(200), np.empty(200)
     draws, last = rng.random(200), 0.0
@@ -130,7 +130,7 @@ def progressive_adaptive(rng, delta):
     return bound < risks.mean(), min(bound, plain) < 0.5
 
 
-@case("P20", "the same, Hoeffding-Azuma")
+@case("progressive.vote", "the same, Hoeffding-Azuma")
 def progressive_plain(rng, delta):
     risks, losses, last = np.empty(200), np.empty(200), 0.0
     for t, draw in enumerate(rng.random(200)):
@@ -155,31 +155,31 @@ for _name, _bound in (
     ("binomial", holdout.fold_binomial),
 ):
 
-    @case("P22", f"minority learner, five folds of 40, {_name} (below one: informative)")
+    @case("cross-validation.mean", f"minority learner, five folds of 40, {_name} (below one: informative)")
     def folds_case(rng, delta, bound_of=_bound):
         bound = bound_of(minority_folds(rng, 200, 5), 40, delta)
         return bound < 0.5, bound < 1
 
 
-@case("P22", "ten folds pooled as one binomial count", control=True)
+@case("cross-validation.mean", "ten folds pooled as one binomial count", control=True)
 def folds_pooled(rng, delta):
     return concentration.clopper_pearson_upper(int(minority_folds(rng, 100, 10).sum()), 100, delta) < 0.5, True
 
 
-@case("P25", "coverage given the calibration set, m = 99")
+@case("conformal.coverage", "coverage given the calibration set, m = 99")
 def conformal_conditional(rng, delta):
     coverage = conformal.threshold(rng.random(99), 90)  # uniform scores: the threshold is the coverage
     promised = conformal.conditional_coverage(90, 99, delta)
     return coverage < promised, promised > 0.5
 
 
-@case("P25", "coverage of the next row, alpha = 0.2, m = 30", rate=0.2)
+@case("conformal.coverage", "coverage of the next row, alpha = 0.2, m = 30", rate=0.2)
 def conformal_marginal(rng, delta):
     scores = rng.normal(size=31)
     return scores[-1] > conformal.threshold(scores[:-1], conformal.conformal_index(30, 0.2)), True
 
 
-@case("P25", "jackknife+ around the mean, 1 - 2 alpha = 0.6, n = 20", rate=0.4)
+@case("conformal.coverage", "jackknife+ around the mean, 1 - 2 alpha = 0.6, n = 20", rate=0.4)
 def conformal_jackknife(rng, delta):
     y = rng.exponential(size=21)
     means = (y[:-1].sum() - y[:-1]) / 19
@@ -187,13 +187,13 @@ def conformal_jackknife(rng, delta):
     return not low <= y[-1] <= high, True
 
 
-@case("P25", "quantile without the extra one", control=True, rate=0.25, times=5)
+@case("conformal.coverage", "quantile without the extra one", control=True, rate=0.25, times=5)
 def conformal_short(rng, delta):
     scores = rng.normal(size=5)
     return scores[-1] > conformal.threshold(scores[:-1], math.ceil(4 * 0.75)), True
 
 
-@case("P26", "two centres, uniform on [-1, 1], n = 3000 (below 4: informative)")
+@case("kmeans.risk", "two centres, uniform on [-1, 1], n = 3000 (below 4: informative)")
 def kmeans(rng, delta):
     x = rng.uniform(-1, 1, (3000, 1))
     centres = np.array([x[x < 0].mean(), x[x >= 0].mean()])
@@ -207,7 +207,7 @@ def kmeans(rng, delta):
     return bound < part(-1, cut, centres[0]) + part(cut, 1, centres[1]), bound < 4
 
 
-@case("P26", "principal direction of the uniform disc, n = 1000 (below 1: informative)")
+@case("projection.risk", "principal direction of the uniform disc, n = 1000 (below 1: informative)")
 def subspace(rng, delta):
     X = rng.normal(size=(1000, 2))
     X *= (np.sqrt(rng.random(1000)) / np.linalg.norm(X, axis=1))[:, None]

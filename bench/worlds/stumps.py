@@ -31,7 +31,7 @@ def all_stumps(X, y, noise):
     return np.concatenate(errors), np.concatenate(risks)
 
 
-@case("P11", "all stumps of three columns at once, n = 1000, noise 0.1")
+@case("rademacher.empirical", "all stumps of three columns at once, n = 1000, noise 0.1")
 def every_stump(rng, delta):
     X = rng.random((1000, 3))
     y = ((X[:, 0] > THETA) ^ (rng.random(1000) < 0.1)).astype(int)
@@ -50,14 +50,19 @@ def best_on_coins(rng, n, d):
     return X, says, float(np.mean(says != y))
 
 
-@case("P11", "best stump of 300 columns on coin labels, n = 150 (below one: informative)")
+@case("rademacher.empirical", "best stump of 300 columns on coin labels, n = 150 (below one: informative)")
 def stumps_on_coins(rng, delta):
     X, _, error = best_on_coins(rng, 150, 300)
     bound = rademacher.monte_carlo_error_bound(error, average(X), DRAWS, 150, delta)
     return bound < 0.5, bound < 1
 
 
-@case("P11", "best stump of 2000 columns on coin labels, its own correlation for the largest", control=True, rate=0.5)
+@case(
+    "rademacher.empirical",
+    "best stump of 2000 columns on coin labels, its own correlation for the largest",
+    control=True,
+    rate=0.5,
+)
 def stump_for_the_supremum(rng, delta):
     """At delta = 1/2, where the deviation is small enough for the mistake to show."""
     _, says, error = best_on_coins(rng, 80, 2000)

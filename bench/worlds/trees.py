@@ -37,14 +37,14 @@ def vote_of_tables(rng, n, members, size):
     return OutOfBag(members).add(np.array(losses, dtype=float).T, np.array(out).T), float(wrong.mean())
 
 
-@case("P19", "eleven lookup tables on bags of 60 of 600 rows, best form and rate")
+@case("pac-bayes.vote", "eleven lookup tables on bags of 60 of 600 rows, best form and rate")
 def vote_of_rote_learners(rng, delta):
     sums, risk = vote_of_tables(rng, 600, 11, 60)
     bound = sums.bound(delta, 6 / 11).bound
     return bound < risk, bound < 0.5
 
 
-@case("P19", "mean risk of dependent members at one rate, n = 100")
+@case("pac-bayes.vote", "mean risk of dependent members at one rate, n = 100")
 def mean_risk(rng, delta):
     """Members that are equal, where averaging gains nothing and the bound is tightest."""
     errors = rng.binomial(100, 0.2)
@@ -52,7 +52,7 @@ def mean_risk(rng, delta):
     return bound < 0.2, bound < 0.5
 
 
-@case("P19", "the same tables judged on their own rows", control=True)
+@case("pac-bayes.vote", "the same tables judged on their own rows", control=True)
 def vote_judged_inside(rng, delta):
     """Coin labels, every row a cell of its own: a table is always right inside its bag, and its risk is 1/2."""
     inside = rng.random((300, 11)) < 0.4

@@ -48,17 +48,17 @@ def bound(model, X, y, delta):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = model.certify(X, y, delta=delta, hypothesis_class_fixed=True)
-    return next((claim.value for claim in found.claims if claim.template == "P60/1"), 1.0)
+    return next((claim.value for claim in found.claims if claim.name == "teacher.disagreement"), 1.0)
 
 
-@case("P60", "student and teacher on a line, 60 labels, 120 rows without", times=0.25)
+@case("teacher.disagreement", "student and teacher on a line, 60 labels, 120 rows without", times=0.25)
 def honest(rng, delta):
     model, X, y = fitted(rng)
     limit = bound(model, X, y, delta)
     return limit < risk(model.estimator_), limit < 0.6
 
 
-@case("P60", "teacher judged by rows that it remembers, labels are coins", control=True, times=0.25)
+@case("teacher.disagreement", "teacher judged by rows that it remembers, labels are coins", control=True, times=0.25)
 def own_rows(rng, delta):
     """The nearest row's label is right on every row that was seen, and on one half of new data."""
     x, y = rng.normal(size=(40, 1)), rng.integers(0, 2, 40)

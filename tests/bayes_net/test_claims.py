@@ -28,13 +28,13 @@ def sealed(certificate, model):
 
 
 def changed(certificate, code, **changes):
-    claims = tuple(replace(c, **changes) if c.template == code else c for c in certificate.claims)
+    claims = tuple(replace(c, **changes) if c.name == code else c for c in certificate.claims)
     return replace(certificate, claims=claims)
 
 
 def verdict(certificate, model, X, code, y=None):
     report = assay.verify(certificate, model, X, y)
-    position = [claim.template for claim in certificate.claims].index(code)
+    position = [claim.name for claim in certificate.claims].index(code)
     return report.verdicts[position].status
 
 
@@ -61,8 +61,10 @@ def test_honest_certificates_hold(model, seed):
     certificate = model.fit(X).certify(X)
     report = assay.verify(certificate, model, X)
     assert report.holds, report.reason
-    assert {"D23/1", "D26/2", "D26/5"} <= {claim.template for claim in certificate.claims}
-    assert certificate.find("D26/2").value == 0
+    assert {"density.log-likelihood", "network.counts", "network.marginals"} <= {
+        claim.name for claim in certificate.claims
+    }
+    assert certificate.find("network.counts").value == 0
     assert not assay.verify(certificate, model, X[::-1]).holds
     assert sizes(audit(certificate))[1] <= 500
 
@@ -96,10 +98,12 @@ def test_rows_with_gaps():
         certificate = model.fit(X).certify(X)
         report = assay.verify(certificate, model, X)
         assert report.holds, report.reason
-        assert certificate.find("D26/2").value < 0.2
-        assert not [claim for claim in certificate.claims if claim.template in ("D26/1", "D26/3")]
-        tight = changed(certificate, "D26/2", value=certificate.find("D26/2").value / 10)
-        assert verdict(tight, model, X, "D26/2") == "REJECTED"
+        assert certificate.find("network.counts").value < 0.2
+        assert not [
+            claim for claim in certificate.claims if claim.name in ("chow-liu.optimal", "network.local-optimum")
+        ]
+        tight = changed(certificate, "network.counts", value=certificate.find("network.counts").value / 10)
+        assert verdict(tight, model, X, "network.counts") == "REJECTED"
     y = (np.nan_to_num(X[:, 0]) > 0).astype(int)
     classifier = BayesianNetworkClassifier(nominal="all").fit(X, y)
     report = assay.verify(classifier.certify(X, y), classifier, X, y)
@@ -133,14 +137,14 @@ def test_classifiers(structure):
     certificate = model.certify(X, y)
     report = assay.verify(certificate, model, X, y)
     assert report.holds, report.reason
-    assert certificate.find("D26/2").value == 0
+    assert certificate.find("network.counts").value == 0
     if structure == "naive":
-        assert not [claim for claim in certificate.claims if claim.template == "D26/3"]
+        assert not [claim for claim in certificate.claims if claim.name == "network.local-optimum"]
         return
-    assert certificate.find("D26/3").value < 1e-6
-    assert len(certificate.find("D26/3").witness["required"]) == (4 if structure == "augmented" else 0)
+    assert certificate.find("network.local-optimum").value < 1e-6
+    assert len(certificate.find("network.local-optimum").witness["required"]) == (4 if structure == "augmented" else 0)
     model._keep(BayesianNetworkClassifier("naive", nominal="all").fit(X, y)._arrays())
-    assert verdict(sealed(certificate, model), model, X, "D26/3", y) == "REJECTED"
+    assert verdict(sealed(certificate, model), model, X, "network.local-optimum", y) == "REJECTED"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -151,7 +155,7 @@ def test_new_data(seed):
     certificate = model.certify(X, holdout=(held, None), clip=(0.0, 20.0))
     assert assay.verify(certificate, model, X, holdout=(held, None)).holds
     truth = -np.mean(model.score_samples(net.sample(200_000, random_state=2)))
-    assert truth - 0.02 <= certificate.find("P05").value <= truth + 1
+    assert truth - 0.02 <= certificate.find("holdout.betting").value <= truth + 1
 
 
 class TestForgeries:
@@ -167,9 +171,9 @@ class TestForgeries:
         model.counts_[0] += 1
         model._derive()
         forged = sealed(certificate, model)
-        assert verdict(forged, model, X, "D26/2") == "REJECTED"
-        honest = changed(forged, "D26/2", value=1.001)
-        assert verdict(honest, model, X, "D26/2") == "PROVED"
+        assert verdict(forged, model, X, "network.counts") == "REJECTED"
+        honest = changed(forged, "network.counts", value=1.001)
+        assert verdict(honest, model, X, "network.counts") == "PROVED"
 
     @pytest.mark.parametrize("criterion", ["bic", "bdeu"])
     @pytest.mark.parametrize("seed", range(3))
@@ -191,8 +195,11 @@ class TestForgeries:
             model._keep(other._arrays())
             gain = cost(parents_of(model)) - cost(parents_of(greedy))  # at least this, by adding the edge again
             forged = sealed(certificate, model)
-            assert verdict(forged, model, X, "D26/3") == "REJECTED"
-            assert verdict(changed(forged, "D26/3", value=0.99 * gain), model, X, "D26/3") == "REJECTED"
+            assert verdict(forged, model, X, "network.local-optimum") == "REJECTED"
+            assert (
+                verdict(changed(forged, "network.local-optimum", value=0.99 * gain), model, X, "network.local-optimum")
+                == "REJECTED"
+            )
 
     def test_the_best_of_all_graphs(self):
         X = drawn(4, 1)
@@ -203,9 +210,9 @@ class TestForgeries:
         assert lead > 1
         exact._keep(empty._arrays())
         forged = sealed(certificate, exact)
-        assert verdict(forged, exact, X, "D26/4") == "REJECTED"
-        assert verdict(changed(forged, "D26/4", value=lead - 0.01), exact, X, "D26/4") == "REJECTED"
-        assert verdict(changed(forged, "D26/4", value=lead + 0.01), exact, X, "D26/4") == "PROVED"
+        assert verdict(forged, exact, X, "network.optimum") == "REJECTED"
+        assert verdict(changed(forged, "network.optimum", value=lead - 0.01), exact, X, "network.optimum") == "REJECTED"
+        assert verdict(changed(forged, "network.optimum", value=lead + 0.01), exact, X, "network.optimum") == "PROVED"
 
     def test_the_best_tree(self):
         X = drawn(5, 3, n=1000)
@@ -225,9 +232,15 @@ class TestForgeries:
             forged = sealed(certificate, model)
             if gained < best - 1e-3:
                 rejected += 1
-                assert verdict(forged, model, X, "D26/1") == "REJECTED"
+                assert verdict(forged, model, X, "chow-liu.optimal") == "REJECTED"
                 assert (
-                    verdict(changed(forged, "D26/1", value=0.9 * (best - gained) / 4), model, X, "D26/1") == "REJECTED"
+                    verdict(
+                        changed(forged, "chow-liu.optimal", value=0.9 * (best - gained) / 4),
+                        model,
+                        X,
+                        "chow-liu.optimal",
+                    )
+                    == "REJECTED"
                 )
         assert rejected == 3
 
@@ -239,20 +252,20 @@ class TestForgeries:
         model = ChowLiu(nominal="all").fit(X)
         certificate = model.certify(X)
         model._keep(BayesianNetwork(edges, nominal="all").fit(X)._arrays())
-        assert verdict(sealed(certificate, model), model, X, "D26/1") == "REJECTED"
+        assert verdict(sealed(certificate, model), model, X, "chow-liu.optimal") == "REJECTED"
 
     def test_marginals(self):
         model, X, certificate = self.certified(BayesianNetwork(nominal="all"))
-        claim = certificate.find("D26/5")
+        claim = certificate.find("network.marginals")
         told = claim.witness["marginals"]
         net = model.network_
         by_list = np.concatenate([net.infer(name, method="enumeration").table for name in net.names])
         assert told == pytest.approx(by_list, abs=1e-12)
         moved = told.copy()
         moved[0] += 1e-6
-        forged = changed(certificate, "D26/5", witness={"marginals": moved})
-        assert verdict(forged, model, X, "D26/5") == "REJECTED"
-        assert verdict(changed(forged, "D26/5", value=1.1e-6), model, X, "D26/5") == "PROVED"
+        forged = changed(certificate, "network.marginals", witness={"marginals": moved})
+        assert verdict(forged, model, X, "network.marginals") == "REJECTED"
+        assert verdict(changed(forged, "network.marginals", value=1.1e-6), model, X, "network.marginals") == "PROVED"
 
     @pytest.mark.parametrize(
         ("name", "change"),
@@ -280,7 +293,7 @@ class TestForgeries:
         model, X, certificate = self.certified(
             BayesianNetwork(nominal="all", max_parents=1, forbidden=[(0, 1)]), seed=4
         )
-        claim = certificate.find("D26/3")
+        claim = certificate.find("network.local-optimum")
         for params in (
             {"max_parents": 4},
             {"factor": 1e3},
@@ -289,8 +302,8 @@ class TestForgeries:
             {"n_forbidden": 0},
             {"more": 1},
         ):
-            forged = changed(certificate, "D26/3", params={**claim.params, **params})
-            assert verdict(forged, model, X, "D26/3") == "REJECTED", params
+            forged = changed(certificate, "network.local-optimum", params={**claim.params, **params})
+            assert verdict(forged, model, X, "network.local-optimum") == "REJECTED", params
 
     def test_forged_with_the_old_seal(self):
         model, X, certificate = self.certified(BayesianNetwork(nominal="all"))
@@ -306,7 +319,7 @@ def test_the_claim_of_a_case_is_bound_to_its_rows():
     about = forge.data_reference(other.astype(float))
     certificate = model.certify(X)
     moved = replace(certificate, data={"train": replace(certificate.data["train"], digest=about.digest)})
-    assert verdict(moved, model, other, "D26/2") == "REJECTED"
+    assert verdict(moved, model, other, "network.counts") == "REJECTED"
 
 
 @pytest.mark.parametrize(
@@ -363,12 +376,12 @@ class TestAnswers:
         X, model = self.model(seed)
         queries = [{}, {"x1": 0, "x4": 1.0}, (["x0", "x6"], {"x3": "1"})]
         certificate = model.certify(X, queries=queries)
-        told = [claim for claim in certificate.claims if claim.template == "D26/6"]
+        told = [claim for claim in certificate.claims if claim.name == "network.explanation"]
         assert [len(claim.params["states"]) for claim in told] == [7, 5, 2]
         assert all(claim.value < 1e-9 for claim in told)
         assert assay.verify(certificate, model, X).holds
         assert "Given x1 = 0, x4 = 1, no other states of 5 nodes" in str(certificate)
-        assert "D26/6" not in {one.template for one in model.certify(X).claims}
+        assert "network.explanation" not in {one.name for one in model.certify(X).claims}
 
     @pytest.mark.parametrize(
         "params",
@@ -384,7 +397,7 @@ class TestAnswers:
     def test_forged_ones_do_not(self, params):
         X, model = self.model()
         certificate = model.certify(X, queries=[{"x1": 0, "x4": 1}])
-        for code in ("D26/6", "D26/7"):
+        for code in ("network.explanation", "network.posterior"):
             told = certificate.find(code)
             if set(params) <= set(told.params):
                 assert (
@@ -402,19 +415,24 @@ class TestAnswers:
             gap = float(np.log(table.max() / table[a, b]))
             for value, wanted in ((gap + 1e-9, True), (gap - 1e-9, False)):
                 if value >= 0:
-                    forged = changed(certificate, "D26/6", params=params, value=value)
-                    assert (verdict(forged, model, X, "D26/6") == "PROVED") is wanted
+                    forged = changed(certificate, "network.explanation", params=params, value=value)
+                    assert (verdict(forged, model, X, "network.explanation") == "PROVED") is wanted
         assert best.log_probability == pytest.approx(np.log(table.max()))
 
     def test_probabilities_that_are_off(self):
         X, model = self.model()
         certificate = model.certify(X, queries=[{"x1": 0}])
-        told = certificate.find("D26/7")
+        told = certificate.find("network.posterior")
         moved = told.witness["marginals"].copy()
         moved[:2] += [1e-6, -1e-6]
-        assert verdict(changed(certificate, "D26/7", witness={"marginals": moved}), model, X, "D26/7") == "REJECTED"
-        other = changed(certificate, "D26/7", params={"given": {"x1": "1"}})
-        assert verdict(other, model, X, "D26/7") == "REJECTED"
+        assert (
+            verdict(
+                changed(certificate, "network.posterior", witness={"marginals": moved}), model, X, "network.posterior"
+            )
+            == "REJECTED"
+        )
+        other = changed(certificate, "network.posterior", params={"given": {"x1": "1"}})
+        assert verdict(other, model, X, "network.posterior") == "REJECTED"
         by_hand = model.network_.infer("x6", {"x1": 0}, method="enumeration").table
         assert told.witness["marginals"][-len(by_hand) :] == pytest.approx(by_hand, abs=1e-12)
 

@@ -1,4 +1,5 @@
-"""Claims D62, about networks with numbers among their nodes: they hold for honest fits, and forged ones are refused.
+"""Claims network.local-optimum-mixed, about networks with numbers among their nodes: they hold for honest fits, and
+forged ones are refused.
 
 Truth is decided from the definitions, by least squares of NumPy on the rows of each combination.
 """
@@ -105,12 +106,12 @@ def test_the_structure_and_the_regressions_are_what_is_claimed(seed, criterion):
     own = total(X, graph(model), factor)
     assert own == pytest.approx(model.score_, rel=1e-9)
     gain = max(own - total(X, new, factor) for new in neighbours(graph(model), 3))
-    assert max(gain, 0.0) <= certificate.find("D62/1").value < 1e-3
-    assert certificate.find("D62/2").value < 1e-2
+    assert max(gain, 0.0) <= certificate.find("network.local-optimum-mixed").value < 1e-3
+    assert certificate.find("network.optimum-mixed").value < 1e-2
     numbers = [i for i in range(5) if i not in STATES]
     best = sum(best_likelihood(X, i, sorted(graph(model)[i])) for i in numbers)
     mine = sum(float(model.network_.log_conditional(i, model._coded(X)).sum()) for i in numbers)
-    assert best - mine <= certificate.find("D62/3").value < 1e-3
+    assert best - mine <= certificate.find("network.regressions").value < 1e-3
 
 
 @pytest.mark.parametrize(
@@ -135,9 +136,9 @@ def test_odd_rows_hold_too(model, kind):
     certificate = model.fit(X).certify(X)
     report = assay.verify(certificate, model, X)
     assert report.holds, report.reason
-    found = {claim.template for claim in certificate.claims}
-    assert "D62/3" in found
-    assert ("D62/1" in found) == isinstance(model.structure, str)
+    found = {claim.name for claim in certificate.claims}
+    assert "network.regressions" in found
+    assert ("network.local-optimum-mixed" in found) == isinstance(model.structure, str)
     assert "fit the" in str(certificate)
 
 
@@ -148,7 +149,7 @@ def test_a_classifier_and_a_frame():
     frame["d"] = np.array(["u", "v"])[X[:, 3].astype(int)]
     model = BayesianNetworkClassifier("augmented").fit(frame[["a", "b", "c", "e"]], frame["d"])
     certificate = model.certify(frame[["a", "b", "c", "e"]], frame["d"])
-    assert {"D62/1", "D62/3"} <= {claim.template for claim in certificate.claims}
+    assert {"network.local-optimum-mixed", "network.regressions"} <= {claim.name for claim in certificate.claims}
     assert assay.verify(certificate, model, model.codes(frame[["a", "b", "c", "e"]]), frame["d"]).holds
 
 
@@ -158,7 +159,7 @@ def test_gaps_are_not_claimed():
     model = BayesianNetwork(nominal=[0, 3]).fit(X)
     certificate = model.certify(X)
     assert assay.verify(certificate, model, X).holds
-    assert {"D62/1", "D62/3"} <= {one.template for one in certificate.not_applicable}
+    assert {"network.local-optimum-mixed", "network.regressions"} <= {one.name for one in certificate.not_applicable}
 
 
 class TestForgeries:
@@ -171,18 +172,18 @@ class TestForgeries:
     @pytest.mark.parametrize(
         ("code", "changes"),
         [
-            ("D62/1", {"value": lambda v: 0.0}),
-            ("D62/2", {"value": lambda v: 0.0}),
-            ("D62/3", {"value": lambda v: 0.0}),
-            ("D62/1", {"params": lambda p: {**p, "factor": 100.0}}),
-            ("D62/1", {"params": lambda p: {**p, "rows": p["rows"] + 1}}),
-            ("D62/1", {"params": lambda p: {**p, "n_forbidden": 1}}),
-            ("D62/1", {"params": lambda p: {**p, "score": "penalised"}}),
-            ("D62/1", {"witness": lambda w: {**w, "required": np.array([[4, 0]])}}),
-            ("D62/2", {"params": lambda p: {**p, "factor": 0.0}}),
-            ("D62/2", {"params": lambda p: {**p, "max_parents": 0}}),
-            ("D62/3", {"params": lambda p: {**p, "rows": 1}}),
-            ("D62/1", {"template": lambda t: "D26/3"}),
+            ("network.local-optimum-mixed", {"value": lambda v: 0.0}),
+            ("network.optimum-mixed", {"value": lambda v: 0.0}),
+            ("network.regressions", {"value": lambda v: 0.0}),
+            ("network.local-optimum-mixed", {"params": lambda p: {**p, "factor": 100.0}}),
+            ("network.local-optimum-mixed", {"params": lambda p: {**p, "rows": p["rows"] + 1}}),
+            ("network.local-optimum-mixed", {"params": lambda p: {**p, "n_forbidden": 1}}),
+            ("network.local-optimum-mixed", {"params": lambda p: {**p, "score": "penalised"}}),
+            ("network.local-optimum-mixed", {"witness": lambda w: {**w, "required": np.array([[4, 0]])}}),
+            ("network.optimum-mixed", {"params": lambda p: {**p, "factor": 0.0}}),
+            ("network.optimum-mixed", {"params": lambda p: {**p, "max_parents": 0}}),
+            ("network.regressions", {"params": lambda p: {**p, "rows": 1}}),
+            ("network.local-optimum-mixed", {"name": lambda t: "network.local-optimum"}),
         ],
     )
     def test_changed_claims(self, code, changes):
@@ -198,7 +199,7 @@ class TestForgeries:
         for k in range(len(edges)):
             other = BayesianNetwork(edges[:k] + edges[k + 1 :], nominal=[0, 3]).fit(self.X)
             forged = sealed(certificate, other)
-            for code in ("D62/1", "D62/2"):
+            for code in ("network.local-optimum-mixed", "network.optimum-mixed"):
                 assert verdict(forged, other, self.X, code) == "REJECTED"
 
     def test_other_regressions(self):
@@ -207,12 +208,12 @@ class TestForgeries:
             other = BayesianNetwork("exact", nominal=[0, 3], max_parents=3).fit(self.X)
             other.gaussians_ = other.gaussians_.copy()
             other.gaussians_[k] *= 1.01
-            assert verdict(sealed(certificate, other), other, self.X, "D62/3") == "REJECTED"
+            assert verdict(sealed(certificate, other), other, self.X, "network.regressions") == "REJECTED"
 
     def test_networks_of_states_have_no_such_claims(self):
         model = BayesianNetwork(nominal="all").fit(self.X[:, [0, 3]])
         certificate = model.certify(self.X[:, [0, 3]])
-        claim = certificate.find("D26/3")
+        claim = certificate.find("network.local-optimum")
         params = {name: value for name, value in claim.params.items() if name != "score"}
-        forged = changed(certificate, "D26/3", template="D62/1", params=params)
+        forged = changed(certificate, "network.local-optimum", name="network.local-optimum-mixed", params=params)
         assert not assay.verify(forged, model, self.X[:, [0, 3]]).holds

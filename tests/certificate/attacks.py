@@ -57,9 +57,7 @@ def assault(
                 continue
             accepted[name] = accepted.get(name, 0) + 1
             if fatal or not truth(case):
-                raise AssertionError(
-                    f"{case.claim.template}: false mutant accepted by {name}, trial {trial}: {case.claim}"
-                )
+                raise AssertionError(f"{case.claim.name}: false mutant accepted by {name}, trial {trial}: {case.claim}")
     return accepted
 
 
@@ -98,13 +96,23 @@ def resealed(case: Case, **changes: Any) -> Case:
 # Records ----------------------------------------------------------------------------------------------------
 
 
-def unknown_template(case, rng):
-    return case.with_claim(template=str(rng.choice(["D99/1", "P01/2", "", case.claim.template[:-1] + "9", "d01/1"])))
+def unknown_name(case, rng):
+    return case.with_claim(name=str(rng.choice(["D99/1", "P01/2", "", case.claim.name[:-1] + "9", "d01/1"])))
 
 
-def other_template(case, rng):
-    others = ["D01/1", "D02/1", "D03/1", "D04/1", "D09/1", "D14/1", "P01/1", "P04/1", "P10/1"]
-    return case.with_claim(template=str(rng.choice([t for t in others if t != case.claim.template])))
+def other_name(case, rng):
+    others = [
+        "data.identity",
+        "train.errors",
+        "train.error-floor",
+        "duality-gap",
+        "multinomial.gap",
+        "inseparability",
+        "holdout.binomial",
+        "holdout.empirical-bernstein",
+        "vc",
+    ]
+    return case.with_claim(name=str(rng.choice([t for t in others if t != case.claim.name])))
 
 
 def assumption_changed(case, rng):
@@ -126,7 +134,7 @@ def direction_junk(case, rng):
 
 
 def delta_junk(case, rng):
-    fact = case.claim.template[0] == "D"
+    fact = case.claim.name[0] == "D"
     junk = [
         "-0.01",
         "1e",
@@ -195,11 +203,13 @@ def witness_junk(case, rng):
 
 def ledger_broken(case, rng):
     sealed = case.sealed
-    if case.claim.template[0] == "P" and rng.random() < 0.5:
+    if case.claim.name[0] == "P" and rng.random() < 0.5:
         return replace(case, sealed=replace(sealed, delta_total="0.0399999999"))
     return replace(
         case,
-        sealed=replace(sealed, unreported=(("P01/1", str(rng.choice(["0.0500001", "0.5", "1", "x", "-1"]))),)),
+        sealed=replace(
+            sealed, unreported=(("holdout.binomial", str(rng.choice(["0.0500001", "0.5", "1", "x", "-1"]))),)
+        ),
     )
 
 
@@ -330,7 +340,7 @@ def direction_turned(case, rng):
 def delta_smaller(case, rng):
     return (
         None
-        if case.claim.template[0] == "D"
+        if case.claim.name[0] == "D"
         else case.with_claim(delta=f"{float(case.claim.delta) * rng.uniform(0.05, 0.999):.12f}")
     )
 
@@ -368,7 +378,7 @@ def perturbed(value: Any, rng: np.random.Generator) -> Any:
                     "iii",
                     "hinge",
                     "logistic",
-                    "D09/1",
+                    "multinomial.gap",
                     "augmented",
                 ]
             )
@@ -454,7 +464,7 @@ def weights_forged(case, rng):
 
 
 FATAL: tuple[Operator, ...] = (
-    unknown_template,
+    unknown_name,
     assumption_changed,
     value_junk,
     direction_junk,
@@ -474,7 +484,7 @@ FATAL: tuple[Operator, ...] = (
     overlap_sealed,
 )
 TEMPTING: tuple[Operator, ...] = (
-    other_template,
+    other_name,
     value_tightened,
     count_tightened,
     direction_turned,

@@ -1,4 +1,4 @@
-"""Small problems with one honest claim each, by its template, for tests and attacks: `CASES[template](seed)`."""
+"""Small problems with one honest claim each, by its name, for tests and attacks: `CASES[name](seed)`."""
 
 from collections.abc import Callable
 
@@ -16,24 +16,24 @@ from tests.certificate.optimum_cases import (
 )
 
 CASES: dict[str, Callable[[int], Case]] = {
-    "D01/1": identity_case,
-    "D02/1": errors_case,
-    "D03/1": floor_case,
-    "D04/1": hinge_case,
-    "D05/1": least_squares_case,
-    "D05/1 b": stationary_case,
-    "D04/1 ridge": ridge_case,
-    "D04/1 logistic": logistic_case,
-    "D09/1": lambda seed: logistic_case(seed, 3),
-    "D13/1": margin_case,
-    "D13/1 upper": lambda seed: margin_case(seed, "upper"),
-    "D14/1": inseparable_case,
-    "D14/1 class": lambda seed: inseparable_case(seed, 3),
-    "D15/1": enclosure_case,
-    "D17/1": perceptron_case,
-    "D19/3": gaussian_case,
-    "P01/1": holdout_case,
-    "P04/1": clipped_case,
-    "P07/1": lambda seed: holdout_case(seed, "P07/1"),
-    "P10/1": vc_case,
+    "data.identity": identity_case,
+    "train.errors": errors_case,
+    "train.error-floor": floor_case,
+    "duality-gap": hinge_case,
+    "suboptimality": least_squares_case,
+    "suboptimality b": stationary_case,
+    "duality-gap ridge": ridge_case,
+    "duality-gap logistic": logistic_case,
+    "multinomial.gap": lambda seed: logistic_case(seed, 3),
+    "margin.bounds": margin_case,
+    "margin.bounds upper": lambda seed: margin_case(seed, "upper"),
+    "inseparability": inseparable_case,
+    "inseparability class": lambda seed: inseparable_case(seed, 3),
+    "solution.enclosure": enclosure_case,
+    "perceptron.mistakes": perceptron_case,
+    "gaussian.mle": gaussian_case,
+    "holdout.binomial": holdout_case,
+    "holdout.empirical-bernstein": clipped_case,
+    "holdout.selection": lambda seed: holdout_case(seed, "holdout.selection"),
+    "vc": vc_case,
 }

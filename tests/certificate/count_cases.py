@@ -20,12 +20,14 @@ def errors_case(seed: int) -> Case:
     guess = (scores[:, 0] > 0).astype(int) if K == 1 else scores.argmax(axis=1)
     wrong = int(np.sum(guess != y))
     params = {"set": "train", "rows": len(X), "loss": "zero-one", "low": wrong}
-    return Case((claim("D02/1", float(wrong), params=params),), model(W, b, np.arange(2 if K == 1 else 3)), X, y).seal()
+    return Case(
+        (claim("train.errors", float(wrong), params=params),), model(W, b, np.arange(2 if K == 1 else 3)), X, y
+    ).seal()
 
 
 def identity_case(seed: int) -> Case:
     base = errors_case(seed)
-    stated = claim("D01/1", float(len(base.X)), "lower", params={"set": "train"})
+    stated = claim("data.identity", float(len(base.X)), "lower", params={"set": "train"})
     return replace(base, claims=(stated,), sealed=None).seal()
 
 
@@ -36,11 +38,11 @@ def floor_case(seed: int) -> Case:
     _, group = np.unique(X, axis=0, return_inverse=True)
     floor = sum(np.sum(group == g) - np.bincount(y[group == g]).max() for g in np.unique(group))
     witness = {"rows": np.arange(30), "group": group.astype(np.int64)}
-    stated = claim("D03/1", float(floor), "lower", params={"rows": 30}, witness=witness)
+    stated = claim("train.error-floor", float(floor), "lower", params={"rows": 30}, witness=witness)
     return Case((stated,), model(rng.standard_normal((3, 3)), np.zeros(3), [0, 1, 2]), X, y).seal()
 
 
-def holdout_case(seed: int, template: str = "P01/1") -> Case:
+def holdout_case(seed: int, name: str = "holdout.binomial") -> Case:
     """A fixed classifier, counted on rows passed apart (even seeds) or cut from one table (odd seeds)."""
     rng = np.random.default_rng([seed, 11])
     X = rng.standard_normal((50, 3))
@@ -49,10 +51,10 @@ def holdout_case(seed: int, template: str = "P01/1") -> Case:
     y = np.where(rng.random(50) < 0.15, 1 - guess, guess)
     rows = rng.permutation(50)[:30]
     wrong = int(np.sum((guess != y)[rows]))
-    lower = template == "P01/1" and seed % 4 == 3 and wrong > 0
+    lower = name == "holdout.binomial" and seed % 4 == 3 and wrong > 0
     params: dict[str, Any] = {"errors": wrong, "rows": 30}
     witness = {}
-    if template == "P07/1":
+    if name == "holdout.selection":
         others = rng.integers(0, 2, size=(4, 30))
         witness = {"predictions": np.vstack([others, guess[np.sort(rows)][None, :]]).astype(np.int32)}
         params["compared"] = 5
@@ -64,7 +66,7 @@ def holdout_case(seed: int, template: str = "P01/1") -> Case:
     )
     value = 1.0 if wrong == 30 else min(1.0, float(value))
     stated = claim(
-        template,
+        name,
         value,
         "lower" if lower else "upper",
         "0.04",
@@ -89,7 +91,7 @@ def clipped_case(seed: int) -> Case:
     log = math.log(2 / 0.05)
     value = losses.mean() + math.sqrt(2 * losses.var(ddof=1) * log / m) + 7 * clip * log / (3 * (m - 1))
     params = {"clip": clip, "rows": m}
-    stated = claim("P04/1", float(value) + 1e-9, delta="0.05", params=params, data=("holdout",))
+    stated = claim("holdout.empirical-bernstein", float(value) + 1e-9, delta="0.05", params=params, data=("holdout",))
     return Case((stated,), fitted, X, X @ fitted.coef_, holdout=(Xh, yh)).seal()
 
 
@@ -119,4 +121,4 @@ def vc_case(seed: int, n: int = 60) -> Case:
     K = ghost_threshold(wrong, n, growth(descriptor, 5 * n), 0.05)
     value = float(stats.beta.ppf(0.5, K - wrong, 4 * n - (K - wrong) + 1)) + 1e-9
     params = {"class": descriptor, "form": "c", "errors": wrong, "rows": n, "M": 4 * n, "q": 0.5, "K": K}
-    return Case((claim("P10/1", value, delta="0.05", params=params),), fitted, X, y).seal()
+    return Case((claim("vc", value, delta="0.05", params=params),), fitted, X, y).seal()

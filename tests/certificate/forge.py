@@ -157,8 +157,8 @@ def model_digest(stored: StoredModel) -> str:
     return hashlib.sha256(f"assay-model/2\n{header}\n".encode() + contents).hexdigest()
 
 
-def claim(template: str, value: float, direction: str = "upper", delta: str = "0", **rest: Any) -> Claim:
-    return Claim(template, value, direction, delta=delta, assumptions=definition(template).assumptions, **rest)
+def claim(name: str, value: float, direction: str = "upper", delta: str = "0", **rest: Any) -> Claim:
+    return Claim(name, value, direction, delta=delta, assumptions=definition(name).assumptions, **rest)
 
 
 def publish(gap: float) -> float:

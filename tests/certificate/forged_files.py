@@ -375,7 +375,7 @@ def _other_values(value: Any) -> list[Any]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         common += [value + 1, value - 1, value * 0.5, value * 2, -value, 10**9]
     if isinstance(value, str):
-        common += [value + "\0", value[:-1], value + "x", "P01/1", "0", "1", "0." + "0" * 39 + "1"]
+        common += [value + "\0", value[:-1], value + "x", "holdout.binomial", "0", "1", "0." + "0" * 39 + "1"]
     return [held for held in common if type(held) is not type(value) or held != value]
 
 

@@ -25,10 +25,10 @@ def margin_case(seed: int, direction: str = "lower") -> Case:
         scores = Z @ w
         least = scores[side > 0].min(), -scores[side < 0].max()
         value = (sum(least) / 2 if intercept is True else min(least)) / np.linalg.norm(w) * (1 - 1e-9)
-        stated = claim("D13/1", float(value), "lower", params=params, witness={"w": w})
+        stated = claim("margin.bounds", float(value), "lower", params=params, witness={"w": w})
     else:
         value, witness = hull_distance(Z, side, lam, intercept is True)
-        stated = claim("D13/1", publish(value), "upper", params=params, witness=witness)
+        stated = claim("margin.bounds", publish(value), "upper", params=params, witness=witness)
     return Case((stated,), fitted, X, (side > 0).astype(int)).seal()
 
 
@@ -82,7 +82,7 @@ def inseparable_case(seed: int, classes: int = 2) -> Case:
         params["class"] = seed % 3
         others = rng.choice([k for k in range(3) if k != seed % 3], size=len(y))
         fitted, labels = model(rng.standard_normal((3, 2)), np.zeros(3), [0, 1, 2]), np.where(labels, seed % 3, others)
-    stated = claim("D14/1", float(sets), "lower", params=params, witness=witness)
+    stated = claim("inseparability", float(sets), "lower", params=params, witness=witness)
     return Case((stated,), fitted, np.array(X, dtype=float), labels).seal()
 
 
@@ -110,5 +110,5 @@ def perceptron_case(seed: int) -> Case:
         "rate": rate,
     }
     witness = {"sequence": np.array(sequence, dtype=np.int64), "separator": separator}
-    stated = claim("D17/1", (radius / margin) ** 2 * (1 + 1e-9), params=params, witness=witness)
+    stated = claim("perceptron.mistakes", (radius / margin) ** 2 * (1 + 1e-9), params=params, witness=witness)
     return Case((stated,), model(w[None, :2], w[2] if intercept else 0.0, [0, 1]), X, (side > 0).astype(int)).seal()

@@ -63,7 +63,7 @@ def scores(model: Any, X: np.ndarray) -> list[np.ndarray]:
 
 
 def gradient_length(case: forge.Case) -> float:
-    """Return the length of the gradient that D34 is about."""
+    """Return the length of the gradient that network.gradient is about."""
     model, params = case.model, case.claim.params
     value, slope = unit_of(model)
     sums, (weights, intercepts) = scores(model, case.X), layers(model)
@@ -128,7 +128,7 @@ def gradient_case(kind: str, loss: str):
         rng = np.random.default_rng(seed)
         weight = rng.uniform(0.5, 2.0, len(X)) if seed % 2 else None
         params = {"loss": loss, "share": [1.0, 0.7][seed % 2], "decay": 0.01 * (seed % 3), "intercept_decay": 0.0}
-        case = forge.Case((forge.claim("D34/1", 1.0, params=params),), model, X, y, weight)
+        case = forge.Case((forge.claim("network.gradient", 1.0, params=params),), model, X, y, weight)
         return case.with_claim(value=gradient_length(case) * (1 + 1e-6) + 1e-8).seal()
 
     return make
@@ -139,7 +139,7 @@ def errors_case(kind: str):
         model, X, y = draw(seed, kind)
         wrong = errors(model, X, y)
         params = {"set": "train", "rows": len(X), "loss": "zero-one", "low": wrong}
-        return forge.Case((forge.claim("D02/1", float(wrong), params=params),), model, X, y).seal()
+        return forge.Case((forge.claim("train.errors", float(wrong), params=params),), model, X, y).seal()
 
     return make
 
@@ -152,7 +152,7 @@ def holdout_case(seed: int) -> forge.Case:
     wrong = errors(model, Xh, yh)
     limit = float(stats.beta.ppf(0.96, wrong + 1, 30 - wrong)) if wrong < 30 else 1.0
     params = {"errors": wrong, "rows": 30}
-    stated = forge.claim("P01/1", min(1.0, limit + 1e-9), delta="0.04", params=params, data=("holdout",))
+    stated = forge.claim("holdout.binomial", min(1.0, limit + 1e-9), delta="0.04", params=params, data=("holdout",))
     return forge.Case((stated,), model, X, y, holdout=(Xh, yh)).seal()
 
 
@@ -173,11 +173,11 @@ CASES = {
 def truth(case: forge.Case) -> bool:
     """Tell whether the claim of a case is true, whatever the checker says."""
     claim = case.claim
-    if claim.template == "D34/1":
+    if claim.name == "network.gradient":
         return bool(gradient_length(case) <= claim.value)
-    if claim.template == "D02/1":
+    if claim.name == "train.errors":
         return claim.params["low"] <= errors(case.model, case.X, case.y) <= claim.value
-    assert claim.template == "P01/1"
+    assert claim.name == "holdout.binomial"
     wrong, m = errors(case.model, *case.holdout), len(case.holdout[1])
     if claim.direction == "upper":
         return bool(claim.value >= 1 or stats.binom.cdf(wrong, m, claim.value) <= float(claim.delta) * (1 + 1e-9))

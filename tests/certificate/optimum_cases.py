@@ -21,7 +21,7 @@ def ridge_case(seed: int) -> Case:
     W = W * (1 + 10.0 ** -int(rng.integers(3, 17)) * rng.standard_normal(W.shape))
     gap = float(ridge_gap(X, y, weight, alpha, intercept, W, b))
     params = gap_params("squared", 1.0, alpha, intercept)
-    return Case((claim("D04/1", publish(gap) + 1e-9, params=params),), model(W, b), X, y, weight).seal()
+    return Case((claim("duality-gap", publish(gap) + 1e-9, params=params),), model(W, b), X, y, weight).seal()
 
 
 def ridge_fit(X, y, weight, alpha, intercept):
@@ -56,10 +56,10 @@ def logistic_case(seed: int, classes: int = 2) -> Case:
     )
     W, b = logistic_fit(X, y, c, intercept, classes)
     W = W * (1 + 10.0 ** -int(rng.integers(3, 17)) * rng.standard_normal(W.shape))
-    template, gap_of = ("D04/1", logistic_gap) if classes == 2 else ("D09/1", multinomial_gap)
+    name, gap_of = ("duality-gap", logistic_gap) if classes == 2 else ("multinomial.gap", multinomial_gap)
     params = {"C": C, "intercept": intercept, "class_weight": class_weight}
     params = gap_params("logistic", l2=1.0, **params) if classes == 2 else params
-    published = claim(template, publish(gap_of(X, y, c, intercept, W, b)) * 1.001 + 1e-9, params=params)
+    published = claim(name, publish(gap_of(X, y, c, intercept, W, b)) * 1.001 + 1e-9, params=params)
     names = np.array(["no", "yes", "zebra"][:classes])
     return Case((published,), model(W, b, names), X, names[y], weight).seal()
 
@@ -120,8 +120,8 @@ def enclosure_case(seed: int) -> Case:
     value = math.sqrt(2 * gap.value) * (1 + 1e-9)
     scores = base.X @ base.model.coef_[0]
     fixed = int(np.sum(np.abs(scores) > np.linalg.norm(base.X, axis=1) * value * (1 + 1e-9) + 1e-9))
-    params = {"gap": "D04/1", "strength": 1.0, "fixed_rows": fixed}
-    return replace(base, claims=(gap, claim("D15/1", value, params=params)), sealed=None).seal()
+    params = {"gap": "duality-gap", "strength": 1.0, "fixed_rows": fixed}
+    return replace(base, claims=(gap, claim("solution.enclosure", value, params=params)), sealed=None).seal()
 
 
 def least_squares_case(seed: int) -> Case:
@@ -144,7 +144,7 @@ def least_squares_case(seed: int) -> Case:
     witness = {"center": center, "exponents": exponents}
     params = {"form": "a", "objective": "squared", "intercept": intercept, "mu": mu}
     return Case(
-        (claim("D05/1", publish(g @ g / (2 * mu) * 1.001), params=params, witness=witness),),
+        (claim("suboptimality", publish(g @ g / (2 * mu) * 1.001), params=params, witness=witness),),
         model(W, b),
         X,
         y,
@@ -175,7 +175,9 @@ def stationary_case(seed: int) -> Case:
         "radius": 2.5,
     }
     stated["class_weight"] = params["class_weight"]
-    return replace(base, claims=(claim("D05/1", publish(norm * 2.5) + 1e-9, params=stated),), sealed=None).seal()
+    return replace(
+        base, claims=(claim("suboptimality", publish(norm * 2.5) + 1e-9, params=stated),), sealed=None
+    ).seal()
 
 
 def hinge_case(seed: int) -> Case:
@@ -204,7 +206,7 @@ def hinge_case(seed: int) -> Case:
     s = 1 - sign * (z + b)
     gap = 0.5 * np.sum((w - A.T @ repaired) ** 2) + np.sum(np.maximum((C - repaired) * s, -repaired * s))
     params = gap_params("hinge", C, 1.0, intercept, class_weight=None, dual="witness")
-    stated = claim("D04/1", publish(float(gap)) + 1e-10, params=params, witness={"theta": alpha * sign})
+    stated = claim("duality-gap", publish(float(gap)) + 1e-10, params=params, witness={"theta": alpha * sign})
     return Case((stated,), model(w[None, :], b, [0, 1]), X, y).seal()
 
 
@@ -232,5 +234,5 @@ def gaussian_case(seed: int) -> Case:
     params = {"form": "linear", "covariance": kind, "shrinkage": s, "mu": mu, "error": 1e-11}
     params["priors"] = "rows" if seed % 3 else priors.tolist()
     witness = {"exponents": exponents[None].astype(np.int64), "means": means, "covariance": S[None]}
-    stated = claim("D19/3", 1e-9, params=params, witness=witness)
+    stated = claim("gaussian.mle", 1e-9, params=params, witness=witness)
     return Case((stated,), model(coef, intercept, range(K), "discriminant.linear"), X, y).seal()

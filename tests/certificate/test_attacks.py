@@ -86,27 +86,27 @@ def ghost(case, growth_factor, ghost_rows, middle):
 
 
 CONSTANTS = [
-    ("P04/1", bernstein, (2.0, 2.0, 7.0, 3.0, 1.0)),
-    ("P01/1", clopper_pearson, (1.0, 1.0)),
-    ("D04/1 ridge", ridge, (0.5, 2.0)),
-    ("D15/1", enclosure, (2.0,)),
-    ("D17/1", novikoff, (2.0,)),
+    ("holdout.empirical-bernstein", bernstein, (2.0, 2.0, 7.0, 3.0, 1.0)),
+    ("holdout.binomial", clopper_pearson, (1.0, 1.0)),
+    ("duality-gap ridge", ridge, (0.5, 2.0)),
+    ("solution.enclosure", enclosure, (2.0,)),
+    ("perceptron.mistakes", novikoff, (2.0,)),
 ]
 
 
-@pytest.mark.parametrize(("template", "formula", "constants"), CONSTANTS, ids=[row[0] for row in CONSTANTS])
-def test_constants_off_by_ten_percent_are_noticed(template, formula, constants):
-    seed = next(s for s in range(100) if fits_constants(CASES[template](s), formula, constants))
-    case = CASES[template](seed)
+@pytest.mark.parametrize(("name", "formula", "constants"), CONSTANTS, ids=[row[0] for row in CONSTANTS])
+def test_constants_off_by_ten_percent_are_noticed(name, formula, constants):
+    seed = next(s for s in range(100) if fits_constants(CASES[name](s), formula, constants))
+    case = CASES[name](seed)
     right = float(formula(case, *constants))
     assert case.with_claim(value=right * (1 + 1e-7) + 1e-9).verify().holds
     for i in range(len(constants)):
         for factor in (0.9, 1.1):
             wrong = float(formula(case, *constants[:i], constants[i] * factor, *constants[i + 1 :]))
             if wrong < right * (1 - 1e-6):
-                assert not case.with_claim(value=wrong).verify().holds, (template, i, factor)
+                assert not case.with_claim(value=wrong).verify().holds, (name, i, factor)
             else:
-                assert case.with_claim(value=wrong * (1 + 1e-9)).verify().holds, (template, i, factor)
+                assert case.with_claim(value=wrong * (1 + 1e-9)).verify().holds, (name, i, factor)
 
 
 def fits_constants(case, formula, constants):
@@ -145,7 +145,7 @@ def test_margins_and_duals_one_bit_from_their_border():
         w = np.array([[1.0 + 2.0**-52, -1.0]])
         params = forge.gap_params("hinge", C, 1.0, bool(trial % 2), class_weight=None, dual="witness")
         witness = {"theta": alpha * np.where(y == 1, 1.0, -1.0)}
-        stated = forge.claim("D04/1", 1e9, params=params, witness=witness)
+        stated = forge.claim("duality-gap", 1e9, params=params, witness=witness)
         case = forge.Case((stated,), forge.model(w, 0.25 * (trial % 2), [0, 1]), X, y).seal()
         report = case.verify()
         assert report.holds, report.reason
@@ -161,7 +161,7 @@ def test_rows_that_cancel_catastrophically():
         w = rng.standard_normal(3)
         y = X @ w * (1 + 2.0**-51 * rng.standard_normal(10))
         params = forge.gap_params("squared", 1.0, float(10.0 ** rng.integers(-6, 3)), bool(trial % 2))
-        case = forge.Case((forge.claim("D04/1", 1e30, params=params),), forge.model(w, 0.0), X, y).seal()
+        case = forge.Case((forge.claim("duality-gap", 1e30, params=params),), forge.model(w, 0.0), X, y).seal()
         assert Fraction(case.verify().verdicts[0].measured) >= exact_optimum.ridge_excess(case)
 
 
@@ -183,9 +183,9 @@ def test_hostile_records_do_not_take_long():
     import time
 
     for name, change in (
-        ("P10/1", {"class": {"class": "halfspaces", "d": 10**15, "bias": True}}),
-        ("P10/1", {"K": 2**53}),
-        ("P01/1", {"errors": 2**53}),
+        ("vc", {"class": {"class": "halfspaces", "d": 10**15, "bias": True}}),
+        ("vc", {"K": 2**53}),
+        ("holdout.binomial", {"errors": 2**53}),
     ):
         case = CASES[name](1)
         started = time.process_time()

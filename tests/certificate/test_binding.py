@@ -59,8 +59,8 @@ def test_comparing_regressions_is_paid_for():
     held = (X[300:], y[300:])
     alone = model.certify(X[:300], y[:300], holdout=held, clip=4.0)
     tried = model.certify(X[:300], y[:300], holdout=held, clip=4.0, compared=[model.predict(held[0])] * 20)
-    assert tried.find("P05").value > alone.find("P05").value
-    assert "20 models" in tried.find("P05").statement
+    assert tried.find("holdout.betting").value > alone.find("holdout.betting").value
+    assert "20 models" in tried.find("holdout.betting").statement
     assert tried.delta_total == alone.delta_total
     assert assay.verify(tried, model, X[:300], y[:300], holdout=held).holds
     cheap = replace(tried, claims=tuple(_unpaid(claim) for claim in tried.claims))
@@ -76,10 +76,10 @@ def test_the_sentence_names_the_problem():
     line, sides = np.array([[1.0], [2.0], [3.0], [4.0]]), np.array([0, 0, 1, 1])
     with pytest.warns(UserWarning, match="mistakes"):
         model = Perceptron(fit_intercept=False, max_iter=5).fit(line, sides)
-    assert "through the origin" in model.certify(line, sides).find("D14").statement
+    assert "through the origin" in model.certify(line, sides).find("inseparability").statement
     X, y = noise()
     weighted = LogisticRegression(C=0.5, class_weight={0: 2.0, 1: 3.0}).fit(X, y)
-    text = weighted.certify(X, y).find("D04").statement
+    text = weighted.certify(X, y).find("duality-gap").statement
     assert "C = 0.5" in text
     assert "2, 3" in text
     assert "free intercept" in text

@@ -1,4 +1,5 @@
-"""Centres and flats (D18, D20 to D22, P26): honest claims by hand, attacks on them, and the lemmas they rest on."""
+"""Centres and flats (pca.optimality, kmeans.fixed-point to kmeans-1d.optimal, kmeans.risk): honest claims by hand,
+attacks on them, and the lemmas they rest on."""
 
 import itertools
 import math
@@ -102,7 +103,7 @@ def truth_of_flat(case):
 
 
 def centre_risk(case, two=2.0, twice=2.0, half=2.0, three=3.0, four=4.0, second=2.0):
-    """P26/1 with its constants by name."""
+    """kmeans.risk with its constants by name."""
     params, n = case.claim.params, len(case.X)
     k, R = len(case.model.cluster_centers_), params["radius"]
     cost = float(exact_cost(case)[0]) / n
@@ -111,7 +112,7 @@ def centre_risk(case, two=2.0, twice=2.0, half=2.0, three=3.0, four=4.0, second=
 
 
 def flat_risk(case, two=2.0, twice=2.0, half=2.0, three=3.0, four=4.0, second=2.0):
-    """P26/2 with its constants by name."""
+    """projection.risk with its constants by name."""
     params, (n, d), (k, _) = case.claim.params, case.X.shape, case.model.components_.shape
     Q, _ = np.linalg.qr(case.model.components_.T)
     moved, R, squares = case.X - case.model.center_, params["radius"], np.sum(case.X**2, axis=1)
@@ -150,72 +151,72 @@ def lloyd(X, C, w, steps):
     return C
 
 
-def centres_case(seed, template):
+def centres_case(seed, name):
     rng = np.random.default_rng([seed, 20])
-    d, k, n = (1 if template == "D22/1" else 1 + seed % 3), 2 + seed % 2, 8
+    d, k, n = (1 if name == "kmeans-1d.optimal" else 1 + seed % 3), 2 + seed % 2, 8
     X = np.round(rng.normal(size=(n, d)) * 4) / 4 + (100.0 if seed % 4 == 3 else 0.0)
     w = rng.integers(1, 4, n).astype(float) if seed % 3 == 1 else None
     params = {"clusters": k, "rows": n}
     C = lloyd(X, X[:k].copy(), np.ones(n) if w is None else w, 4 if seed % 5 else 1)
-    made = case(forge.claim("D20/1", 1.0, params=params | {"shift": 1.0}), X, w, cluster_centers_=C)
+    made = case(forge.claim("kmeans.fixed-point", 1.0, params=params | {"shift": 1.0}), X, w, cluster_centers_=C)
     cost, apart = exact_cost(made)
-    if template == "D20/1":
+    if name == "kmeans.fixed-point":
         shift = math.sqrt(apart) * (1 + 1e-9) + 1e-11
-        claim = forge.claim(template, float(cost) * (1 + 1e-9) + 1e-12, params=params | {"shift": shift})
-    elif template == "D22/1":
-        claim = forge.claim(template, (float(cost) - least_cost(made)) * (1 + 1e-9) + 1e-10, params=params)
+        claim = forge.claim(name, float(cost) * (1 + 1e-9) + 1e-12, params=params | {"shift": shift})
+    elif name == "kmeans-1d.optimal":
+        claim = forge.claim(name, (float(cost) - least_cost(made)) * (1 + 1e-9) + 1e-10, params=params)
     else:
         form = {"form": "axes", "buckets": 16} if seed % 2 else {"form": "spectral"}
-        claim = forge.claim(template, 0.0, "lower", params=params | form)
+        claim = forge.claim(name, 0.0, "lower", params=params | form)
         measured = case(claim, X, w, cluster_centers_=C).verify().verdicts[0].measured
         claim = replace(claim, value=measured * (1 - 1e-9))
     return case(claim, X, w, cluster_centers_=C)
 
 
-def flat_case(seed, template):
+def flat_case(seed, name):
     rng = np.random.default_rng([seed, 18])
     d, k, centred = 3 + seed % 3, 1 + seed % 2, seed % 2 == 0
-    n = 12 if template == "D18/1" else 400
+    n = 12 if name == "pca.optimality" else 400
     X = rng.normal(size=(n, d)) * rng.uniform(0.2, 2, d) + (1.0 if centred else 0.0)
-    if template == "P26/2":
+    if name == "projection.risk":
         X /= np.linalg.norm(X, axis=1).max() * 1.001
     about = X.mean(axis=0) if centred else np.zeros(d)
     V = np.linalg.svd(X - about)[2][:k]
     if seed % 5 == 4:  # not the best flat
         V = np.linalg.qr((V + 0.1 * rng.normal(size=V.shape)).T)[0].T
     params, delta = {"components": k, "centred": centred, "rows": n}, "0"
-    if template == "P26/2":
+    if name == "projection.risk":
         params, delta = params | {"radius": 1.0}, "0.04"
-    made = case(forge.claim(template, 1.0, delta=delta, params=params), X, components_=V, center_=about)
-    value = flat_excess(made) + 1e-11 if template == "D18/1" else flat_risk(made) * (1 + 1e-9)
+    made = case(forge.claim(name, 1.0, delta=delta, params=params), X, components_=V, center_=about)
+    value = flat_excess(made) + 1e-11 if name == "pca.optimality" else flat_risk(made) * (1 + 1e-9)
     return made.with_claim(value=max(value, 0.0))
 
 
-def centre_risk_case(seed, template):
+def centre_risk_case(seed, name):
     rng = np.random.default_rng([seed, 26])
     d, k, n = 1 + seed % 3, 1 + seed % 3, 300
     X = np.round(rng.normal(size=(n, d)) * 8) / 64
     C = lloyd(X, X[:k].copy(), np.ones(n), 3)
-    claim = forge.claim(template, 1.0, delta="0.04", params={"clusters": k, "rows": n, "radius": 1.0})
+    claim = forge.claim(name, 1.0, delta="0.04", params={"clusters": k, "rows": n, "radius": 1.0})
     made = case(claim, X, cluster_centers_=C)
     return made.with_claim(value=centre_risk(made) * (1 + 1e-9))
 
 
 CASES = {
-    "D18/1": (flat_case, truth_of_flat),
-    "D20/1": (centres_case, truth_of_cost),
-    "D21/1": (centres_case, truth_of_floor),
-    "D22/1": (centres_case, truth_of_line),
-    "P26/1": (centre_risk_case, truth_of_risk),
-    "P26/2": (flat_case, truth_of_risk),
+    "pca.optimality": (flat_case, truth_of_flat),
+    "kmeans.fixed-point": (centres_case, truth_of_cost),
+    "kmeans.lower-bound": (centres_case, truth_of_floor),
+    "kmeans-1d.optimal": (centres_case, truth_of_line),
+    "kmeans.risk": (centre_risk_case, truth_of_risk),
+    "projection.risk": (flat_case, truth_of_risk),
 }
 
 
-@pytest.mark.parametrize("template", CASES)
-def test_honest_claims_are_accepted_and_true(template):
-    make, truth = CASES[template]
+@pytest.mark.parametrize("name", CASES)
+def test_honest_claims_are_accepted_and_true(name):
+    make, truth = CASES[name]
     for seed in range(12):
-        one = make(seed, template)
+        one = make(seed, name)
         report = one.verify()
         assert report.holds, (seed, report.reason)
         assert truth(one)
@@ -250,19 +251,19 @@ def rows_forged(case, rng):
 TABLES = attacks.tables(changed, rows_forged, without=("target_changed", "holdout_forged"))
 
 
-@pytest.mark.parametrize("template", CASES)
-def test_no_false_mutant_is_accepted(template):
-    make, truth = CASES[template]
-    accepted = attacks.assault(lambda seed: make(seed, template), truth, 5, tables=TABLES)
+@pytest.mark.parametrize("name", CASES)
+def test_no_false_mutant_is_accepted(name):
+    make, truth = CASES[name]
+    accepted = attacks.assault(lambda seed: make(seed, name), truth, 5, tables=TABLES)
     assert sum(accepted.values()) > 0
 
 
-@pytest.mark.parametrize("template", ["P26/1", "P26/2"])
-def test_a_constant_off_by_ten_percent_is_noticed(template):
+@pytest.mark.parametrize("claimed", ["kmeans.risk", "projection.risk"])
+def test_a_constant_off_by_ten_percent_is_noticed(claimed):
     import inspect
 
-    make, formula = (centre_risk_case, centre_risk) if template == "P26/1" else (flat_case, flat_risk)
-    one = make(2, template)
+    make, formula = (centre_risk_case, centre_risk) if claimed == "kmeans.risk" else (flat_case, flat_risk)
+    one = make(2, claimed)
     right = formula(one)
     for name, parameter in list(inspect.signature(formula).parameters.items())[1:]:
         for factor in (0.9, 1.1):
@@ -272,11 +273,11 @@ def test_a_constant_off_by_ten_percent_is_noticed(template):
 
 
 def test_rows_and_centres_outside_the_ball_are_refused():
-    one = centre_risk_case(1, "P26/1")
+    one = centre_risk_case(1, "kmeans.risk")
     assert "longer" in one.with_claim(params=one.claim.params | {"radius": 0.25}, value=9.0).verify().reason
     far = one.model.but(cluster_centers_=one.model.cluster_centers_ + 2.0)
     assert "outside" in attacks.resealed(one.with_claim(value=99.0), model=far).verify().reason
-    flat = flat_case(2, "P26/2")
+    flat = flat_case(2, "projection.risk")
     fixed = flat.with_claim(params=flat.claim.params | {"centred": False})
     assert "was fitted" in fixed.verify().reason
 
@@ -397,15 +398,15 @@ def test_statements_about_new_data_from_training_and_hold_out_rows(model):
     rng = np.random.default_rng(4)
     X = rng.uniform(-0.5, 0.5, size=(6000, 3)) * [1, 0.5, 0.1]
     certificate = model.fit(X[:5000]).certify(X, radius=1.0, holdout=np.arange(5000, 6000))
-    assert {"P26/1", "P26/2"} & {claim.template for claim in certificate.claims}
-    assert "P05/1" in {claim.template for claim in certificate.claims}
+    assert {"kmeans.risk", "projection.risk"} & {claim.name for claim in certificate.claims}
+    assert "holdout.betting" in {claim.name for claim in certificate.claims}
     report = assay.verify(certificate, model, X)
     assert report.holds, report.reason
     fresh = rng.uniform(-0.5, 0.5, size=(50_000, 3)) * [1, 0.5, 0.1]
     rows = assay.scan.rows(fresh)
     risk = evidence(model, rows, Distances).squares(rows).mean()
     assert all(claim.value > risk for claim in certificate.claims if not claim.is_fact)
-    assert "P26" in " ".join(one.template for one in model.certify(X[:5000], radius=0.1).not_applicable)
+    assert "kmeans.risk" in " ".join(one.name for one in model.certify(X[:5000], radius=0.1).not_applicable)
 
 
 def test_a_dimension_chosen_by_the_rows_has_no_bound():
@@ -414,9 +415,9 @@ def test_a_dimension_chosen_by_the_rows_has_no_bound():
     chosen = PCA(0.8).fit(X)
     given = PCA(chosen.n_components_).fit(X)
     certificate, other = (model.certify(X, radius=1.0) for model in (chosen, given))
-    assert "P26/2" in {claim.template for claim in other.claims}
-    assert "P26/2" not in {claim.template for claim in certificate.claims}
-    assert [one.reason for one in certificate.not_applicable if one.template == "P26/2"] == [
+    assert "projection.risk" in {claim.name for claim in other.claims}
+    assert "projection.risk" not in {claim.name for claim in certificate.claims}
+    assert [one.reason for one in certificate.not_applicable if one.name == "projection.risk"] == [
         "The number of components was chosen by looking at the rows."
     ]
 

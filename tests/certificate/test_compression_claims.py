@@ -1,4 +1,5 @@
-"""Compression (P16): models rebuilt from a few rows, by hand and by another library; attacks on the claims."""
+"""Compression (compression.perceptron): models rebuilt from a few rows, by hand and by another library; attacks on the
+claims."""
 
 import math
 import warnings
@@ -64,7 +65,7 @@ def perceptron_case(seed, classes=2):
     kept = np.flatnonzero(counts.any(axis=1))
     fitted = forge.model(model[:, :3], model[:, 3], list(range(classes)))
     witness = {"rows": kept, "counts": counts[kept]}
-    draft = forge.claim("P16/1", 1.0, delta="0.05", params={"intercept": constant}, witness=witness)
+    draft = forge.claim("compression.perceptron", 1.0, delta="0.05", params={"intercept": constant}, witness=witness)
     case = forge.Case((draft,), fitted, X, y)
     errors = lost_rows(case, sums_of(case, 0.5))
     value = limit(errors, n, len(kept), 0.05, log_message(counts[kept]))
@@ -102,7 +103,7 @@ def lost_rows(case, sums):
 
 def truth(case):
     claim, params, n = case.claim, case.claim.params, len(case.X)
-    if claim.template != "P16/1":
+    if claim.name != "compression.perceptron":
         return truths.truth(case)
     kept, counts = np.asarray(claim.witness["rows"]), np.asarray(claim.witness["counts"])
     if len(set(kept.tolist())) != len(kept) or kept.max() >= n or params["kept"] != len(kept):
@@ -153,7 +154,7 @@ def test_the_learner_states_the_theorem():
         model = Perceptron(random_state=0, shuffle=shuffle).fit(X, y)
         certificate = model.certify(X, y)
         assert assay.verify(certificate, model, X, y).holds
-        claim = certificate.find("P16/1")
+        claim = certificate.find("compression.perceptron")
         rows, times = np.unique(np.concatenate(model.updates_), return_counts=True)
         assert np.array_equal(claim.witness["rows"], rows)
         assert np.array_equal(claim.witness["counts"][:, 0], times)
@@ -169,8 +170,8 @@ def test_many_updates_say_nothing_in_words():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         certificate = Perceptron(max_iter=20, random_state=0).fit(X, y).certify(X, y)
-    assert "P16/1" in {template for template, _ in certificate.unreported}
-    assert "rebuild" in next(gap.reason for gap in certificate.not_applicable if gap.template == "P16/1")
+    assert "compression.perceptron" in {name for name, _ in certificate.unreported}
+    assert "rebuild" in next(gap.reason for gap in certificate.not_applicable if gap.name == "compression.perceptron")
 
 
 # Support vectors --------------------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ def test_the_machine_of_the_support_vectors_is_where_the_claim_says(kernel, opti
     model, X, y = machine(kernel, np.random.default_rng(2), **options)
     certificate = model.certify(X, y)
     assert assay.verify(certificate, model, X, y).holds
-    claim = certificate.find("P16/2")
+    claim = certificate.find("compression.support-vectors")
     balanced = options.get("class_weight") == "balanced"
     assert claim.params["told"] == (options == {} and kernel == "rbf") + 2 * balanced
     kept = np.sort(model.support_)
@@ -248,7 +249,7 @@ def test_forged_parameters_are_refused(change):
     certificate = model.certify(X, y)
     assert assay.verify(certificate, model, X, y).holds
     forged = tuple(
-        replace(claim, params=dict(claim.params) | change) if claim.template == "P16/2" else claim
+        replace(claim, params=dict(claim.params) | change) if claim.name == "compression.support-vectors" else claim
         for claim in certificate.claims
     )
     report = assay.verify(replace(certificate, claims=forged), model, X, y)
@@ -259,9 +260,12 @@ def test_what_is_told_must_be_paid_for():
     """gamma='scale' is told with 64 bits; the same value without paying for it is below the limit."""
     model, X, y = machine("rbf", np.random.default_rng(4))
     certificate = model.certify(X, y)
-    claim = certificate.find("P16/2")
+    claim = certificate.find("compression.support-vectors")
     assert claim.params["told"] == 1
-    cheaper = [replace(one, value=0.9 * one.value) if one.template == "P16/2" else one for one in certificate.claims]
+    cheaper = [
+        replace(one, value=0.9 * one.value) if one.name == "compression.support-vectors" else one
+        for one in certificate.claims
+    ]
     assert not assay.verify(replace(certificate, claims=tuple(cheaper)), model, X, y).holds
 
 
@@ -271,7 +275,7 @@ def test_where_it_does_not_apply_it_says_why():
     three = SVC(gamma=0.3).fit(X, np.arange(300) % 3).certify(X, np.arange(300) % 3)
     weighted = model.fit(X, y, np.ones(300)).certify(X, y, sample_weight=np.ones(300))
     for certificate in (hard, three, weighted):
-        assert "P16/2" in {gap.template for gap in certificate.not_applicable}
+        assert "compression.support-vectors" in {gap.name for gap in certificate.not_applicable}
 
 
 # The kernel perceptron --------------------------------------------------------------------------------------
@@ -287,7 +291,7 @@ def test_a_kernel_perceptron_is_rebuilt_exactly(classes, options, told):
     model = KernelPerceptron(**({"kernel": "rbf", "random_state": 0} | options)).fit(X, y)
     certificate = model.certify(X, y)
     assert assay.verify(certificate, model, X, y).holds
-    claim = certificate.find("P16/3")
+    claim = certificate.find("compression.kernel-perceptron")
     counts = np.stack([np.bincount(s, minlength=300) for s in model.updates_], axis=1)
     kept = np.flatnonzero(counts.any(axis=1))
     weight = log_message(counts[kept]) - told * 64 * math.log(2)
@@ -296,9 +300,12 @@ def test_a_kernel_perceptron_is_rebuilt_exactly(classes, options, told):
     assert claim.value == pytest.approx(limit(wrong, 300, len(kept), float(claim.delta), weight), abs=1e-8)
     for change in ({"kept": len(kept) - 1}, {"rows": 299}, {"told": -1}, {"errors": -1}, {"errors": 0.0}):
         forged = [
-            replace(one, params={**one.params, **change}) if one.template == "P16/3" else one
+            replace(one, params={**one.params, **change}) if one.name == "compression.kernel-perceptron" else one
             for one in certificate.claims
         ]
         assert not assay.verify(replace(certificate, claims=tuple(forged)), model, X, y).holds, change
-    sharper = [replace(one, value=0.999 * one.value) if one.template == "P16/3" else one for one in certificate.claims]
+    sharper = [
+        replace(one, value=0.999 * one.value) if one.name == "compression.kernel-perceptron" else one
+        for one in certificate.claims
+    ]
     assert not assay.verify(replace(certificate, claims=tuple(sharper)), model, X, y).holds

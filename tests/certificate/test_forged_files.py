@@ -233,7 +233,7 @@ def _untrue(saved, subject):
     """
     sets = {"train": (subject.X, subject.y), "holdout": subject.holdout}
     for claim in saved.certificate.claims:
-        if claim.template == "D02/1":
+        if claim.name == "train.errors":
             X, y = sets[claim.params["set"]]
             told = np.asarray(said(saved.model, X)["predict"])
             if is_classifier(saved.model):

@@ -27,10 +27,10 @@ def labelled(n=120, d=3, seed=0):
     return X, (X[:, 0] + rng.normal(size=n) > 0).astype(int)
 
 
-def with_params(certificate, template, **changes):
+def with_params(certificate, name, **changes):
     """Return the certificate with parameters of one claim replaced."""
     claims = [
-        replace(claim, params={**claim.params, **changes}) if claim.template == template else claim
+        replace(claim, params={**claim.params, **changes}) if claim.name == name else claim
         for claim in certificate.claims
     ]
     return replace(certificate, claims=tuple(claims))
@@ -53,20 +53,20 @@ class TestCost:
         model, certificate, X, y = forest
         assert assay.verify(certificate, model, X, y).holds
         began = time.process_time()
-        report = assay.verify(with_params(certificate, "P19/1", bag=3 * 10**8), model, X, y)
+        report = assay.verify(with_params(certificate, "pac-bayes.vote", bag=3 * 10**8), model, X, y)
         assert time.process_time() - began < 5
         assert "larger than the table" in verdict_on(report, "pac-bayes.vote").reason
 
     def test_a_tree_has_no_more_leaves_than_its_bag_has_rows(self, forest):
         model, certificate, X, y = forest
-        report = assay.verify(with_params(certificate, "P19/1", bag=2), model, X, y)
+        report = assay.verify(with_params(certificate, "pac-bayes.vote", bag=2), model, X, y)
         assert "more leaves" in verdict_on(report, "pac-bayes.vote").reason
 
     @pytest.mark.parametrize("rows", [10**9, 2**50])
     def test_rows_that_are_not_there_cost_nothing(self, forest, rows):
         model, certificate, X, y = forest
         data = {"train": replace(certificate.data["train"], rows=rows)}
-        forged = replace(with_params(certificate, "P19/1", rows=rows, bag=rows), data=data)
+        forged = replace(with_params(certificate, "pac-bayes.vote", rows=rows, bag=rows), data=data)
         began = time.process_time()
         report = assay.verify(forged, model, X, y)
         assert time.process_time() - began < 5
@@ -78,9 +78,9 @@ class TestCost:
         X, y = labelled(20_000)
         model = LogisticRegression().fit(X, y)
         certificate = model.certify(X, y)
-        descriptor = {**certificate.find("P10").params["class"], "d": 99_000}
+        descriptor = {**certificate.find("vc").params["class"], "d": 99_000}
         began = time.process_time()
-        assay.verify(with_params(certificate, "P10/1", **{"class": descriptor}), model, X, y)
+        assay.verify(with_params(certificate, "vc", **{"class": descriptor}), model, X, y)
         assert time.process_time() - began < 5
 
     def test_numbers_of_patterns_are_the_sums_of_binomials(self):
@@ -159,7 +159,8 @@ class TestLimit:
 class TestSources:
     @pytest.mark.parametrize("kept", [0, 2**23])
     def test_a_file_that_is_replaced_between_passes_proves_nothing(self, kept, tmp_path, monkeypatch):
-        """P04 takes its mean from one pass and its variance from the next; few rows are kept and not read again."""
+        """holdout.empirical-bernstein takes its mean from one pass and its variance from the next; few rows are kept
+        and not read again."""
         monkeypatch.setattr(verify_module, "_KEPT", kept)
         rng = np.random.default_rng(0)
         X = rng.normal(size=(2000, 2))
@@ -170,7 +171,7 @@ class TestSources:
         losses = np.minimum(np.abs(held[1] - model.predict(held[0])), 10.0)
         right = concentration.empirical_bernstein_upper(losses, 0.05, high=10.0)
         params = {"clip": 10.0, "rows": 1000}
-        wrong = claim("P04/1", 0.98 * right, params, "holdout", "0.05")
+        wrong = claim("holdout.empirical-bernstein", 0.98 * right, params, "holdout", "0.05")
         forged = replace(certificate, claims=(*(one for one in certificate.claims if one.is_fact), wrong))
         path = tmp_path / "held.parquet"
         still = model.predict(held[0]) + np.abs(y[1000:] - model.predict(held[0])).mean()
@@ -232,8 +233,8 @@ class TestValues:
         model = LogisticRegression().fit(X[:200], y[:200])
         held = (X[200:], y[200:])
         certificate = model.certify(X[:200], y[:200], holdout=held, against=held[1])
-        assert "taken as given" in certificate.find("P06/3").statement
-        assert "hold-out labels in sight" in certificate.find("P06/3").statement
+        assert "taken as given" in certificate.find("holdout.paired").statement
+        assert "hold-out labels in sight" in certificate.find("holdout.paired").statement
 
 
 def copied(kind, X):
@@ -283,7 +284,7 @@ class TestCopies:
         held = (np.vstack([X[:1], labelled(60, seed=1)[0]]), np.append(y[:1], labelled(60, seed=1)[1]))
         model = LogisticRegression().fit(X, y)
         certificate = model.certify(X, y, holdout=held)
-        told = certificate.find("D01", set="holdout")
+        told = certificate.find("data.identity", set="holdout")
         assert told.params["near"] == 1
         assert "1 of them are training rows again" in told.statement
         assert assay.verify(certificate, model, X, y, holdout=held).holds

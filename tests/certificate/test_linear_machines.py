@@ -31,7 +31,9 @@ def dual_optimum(A, linear, epsilon, ridge, top):
 
 def honest(X, y, weight, params, theta, t, coef, intercept, classes):
     """Seal a claim whose value is the gap, computed here in floats."""
-    case = Case((claim("D04/1", 1.0, params=params, witness={"theta": theta}),), model(coef, intercept, classes), X, y)
+    case = Case(
+        (claim("duality-gap", 1.0, params=params, witness={"theta": theta}),), model(coef, intercept, classes), X, y
+    )
     case = Case(case.claims, case.model, X, y, weight)
     gap = float(exact_gap(case, t))
     return case.with_claim(value=publish(gap) + 1e-10 * (1 + np.abs(theta).sum())).seal()

@@ -1,4 +1,5 @@
-"""Bounds from margins (P12, P13, P18): formulas again by hand, attacks, and promises kept in simulation."""
+"""Bounds from margins (margin.kernel, margin.multiclass, pac-bayes.linear): formulas again by hand, attacks, and
+promises kept in simulation."""
 
 import math
 from decimal import Decimal, localcontext
@@ -68,9 +69,9 @@ def pac_bayes_bound(margin, square, norm, mu, delta):
 # Honest certificates made by hand ---------------------------------------------------------------------------
 
 
-def margin_case(seed, template="P12/1"):
+def margin_case(seed, name="margin.kernel"):
     rng = np.random.default_rng([seed, 21])
-    classes = 3 if template == "P13/1" else 2
+    classes = 3 if name == "margin.multiclass" else 2
     n, constant = 1200 if classes == 3 else 400, bool(seed % 2)
     codes = rng.integers(0, classes, n)
     X = 0.3 * rng.standard_normal((n, 3))
@@ -83,32 +84,35 @@ def margin_case(seed, template="P12/1"):
     intercept = 0.1 * constant * rng.standard_normal(len(coef))
     margin, square, norm = margins_and_lengths(coef, intercept, X, codes, constant)
     params = {"intercept": constant, "rows": n}
-    if template == "P18/1":
+    if name == "pac-bayes.linear":
         params["mu"] = float(2.0 ** rng.uniform(0, 3))
         value = pac_bayes_bound(margin, square, norm, params["mu"], 0.05)
     else:
         factor = 2.0 if classes == 2 else 4 * math.sqrt(3)
         bounds = {s: ramp_bound(margin, square, norm, s, factor, 0.05) for s in (0.25, 0.5, 1.0, 2.0)}
-        if template == "P14/1":
+        if name == "margin.l1":
             bounds = {s: l1_bound(margin, X, coef, intercept, constant, s, 0.05) for s in bounds}
         params["scale"] = min(bounds, key=bounds.get)
         value = bounds[params["scale"]]
     fitted = forge.model(coef, intercept, list(range(classes)))
     assert value < 0.95
-    stated = forge.claim(template, value + 1e-9, delta="0.05", params=params)
+    stated = forge.claim(name, value + 1e-9, delta="0.05", params=params)
     return forge.Case((stated,), fitted, X, codes).seal()
 
 
-CASES = {name: lambda seed, name=name: margin_case(seed, name) for name in ("P12/1", "P13/1", "P14/1", "P18/1")}
+CASES = {
+    name: lambda seed, name=name: margin_case(seed, name)
+    for name in ("margin.kernel", "margin.multiclass", "margin.l1", "pac-bayes.linear")
+}
 
 
 def truth(case):
     """Does the value follow from the theorem, at these parameters? In decimal arithmetic where that is easy."""
     claim, params = case.claim, case.claim.params
-    if claim.template not in CASES:
+    if claim.name not in CASES:
         return truths.truth(case)
     binary = len(case.model.coef_) == 1
-    if binary != (claim.template != "P13/1") or (not params["intercept"] and np.any(case.model.intercept_)):
+    if binary != (claim.name != "margin.multiclass") or (not params["intercept"] and np.any(case.model.intercept_)):
         return False
     if params["rows"] != len(case.X) or not 0 <= claim.value <= 1 or claim.direction != "upper":
         return False
@@ -116,11 +120,11 @@ def truth(case):
     margin, square, norm = margins_and_lengths(
         case.model.coef_, case.model.intercept_, case.X, codes, params["intercept"]
     )
-    if claim.template == "P18/1":
+    if claim.name == "pac-bayes.linear":
         return claim.value == 1 or claim.value >= pac_bayes_bound(
             margin, square, norm, params["mu"], float(claim.delta)
         ) * (1 - 1e-11)
-    if claim.template == "P14/1":
+    if claim.name == "margin.l1":
         sums = (margin, case.X, case.model.coef_, case.model.intercept_, params["intercept"], params["scale"])
         in_grid = math.log2(params["scale"]) in range(-10, 31)
         return in_grid and claim.value >= l1_bound(*sums, float(claim.delta)) * (1 - 1e-12)
@@ -129,7 +133,7 @@ def truth(case):
 
 
 def exact_ramp(case, codes, factor):
-    """The bound of P12 or P13 with 50 digits, in the direction that lets more pass."""
+    """The bound of margin.kernel or margin.multiclass with 50 digits, in the direction that lets more pass."""
     params, n = case.claim.params, len(case.X)
     rows, one = exact.scores(case), Fraction(int(params["intercept"]))
     numbers = [*np.ravel(case.model.coef_), *(np.ravel(case.model.intercept_) if params["intercept"] else [])]
@@ -178,7 +182,9 @@ def test_rows_of_length_zero_are_lost():
     margin, square, norm = np.r_[np.zeros(40), np.ones(160)], X[:, 0], 1.0
     assert gibbs_loss(margin, square, norm, 3.0) == pytest.approx(loss, rel=1e-12)
     value = pac_bayes_bound(margin, square, norm, 3.0, 0.05)
-    case = forge.Case((forge.claim("P18/1", value + 1e-9, delta="0.05", params=params),), fitted, X, y).seal()
+    case = forge.Case(
+        (forge.claim("pac-bayes.linear", value + 1e-9, delta="0.05", params=params),), fitted, X, y
+    ).seal()
     assert case.verify().holds
     assert not case.with_claim(value=value - 1e-6).verify().holds
 
@@ -205,7 +211,7 @@ def test_learners_publish_the_best_of_the_grid(intercept):
     certificate = model.certify(X, y)
     assert assay.verify(certificate, model, X, y).holds
     margin, square, size = margins_and_lengths(model.coef_, model.intercept_, X, y, intercept)
-    ramp, bayes = certificate.find("P12"), certificate.find("P18")
+    ramp, bayes = certificate.find("margin.kernel"), certificate.find("pac-bayes.linear")
     best = min(ramp_bound(margin, square, size, 2.0**e, 2.0, float(ramp.delta)) for e in range(-10, 31))
     assert ramp.value == pytest.approx(best, abs=1e-8)
     free = min(pac_bayes_bound(margin, square, size, mu, float(bayes.delta)) for mu in np.geomspace(0.5, 30, 120))
@@ -219,20 +225,20 @@ def test_kernel_machines_live_in_the_kernels_space():
     certificate = model.certify(X, y)
     assert assay.verify(certificate, model, X, y).holds
     margin, square, size = margins_and_lengths(model.coef_, model.intercept_, X, y, True)
-    claim = certificate.find("P12")
+    claim = certificate.find("margin.kernel")
     expected = ramp_bound(margin, square, size, claim.params["scale"], 2.0, float(claim.delta))
     assert claim.value == pytest.approx(expected, abs=1e-7)
-    claim = certificate.find("P18")
+    claim = certificate.find("pac-bayes.linear")
     expected = pac_bayes_bound(margin, square, size, claim.params["mu"], float(claim.delta))
     assert claim.value == pytest.approx(expected, abs=1e-7)
     scaled = SVC(kernel="rbf", gamma="scale").fit(X, y)
-    reasons = {gap.template: gap.reason for gap in scaled.certify(X, y).not_applicable}
-    assert "gamma" in reasons["P12/1"]
-    assert "gamma" in reasons["P18/1"]
+    reasons = {gap.name: gap.reason for gap in scaled.certify(X, y).not_applicable}
+    assert "gamma" in reasons["margin.kernel"]
+    assert "gamma" in reasons["pac-bayes.linear"]
     fixed = SVC(kernel="rbf", gamma=0.05).fit(X, y)
     certificate = fixed.certify(X, y)
     assert assay.verify(certificate, fixed, X, y).holds
-    assert {"P12/1", "P18/1"} <= {claim.template for claim in certificate.claims}
+    assert {"margin.kernel", "pac-bayes.linear"} <= {claim.name for claim in certificate.claims}
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -245,7 +251,7 @@ def test_expansions_live_there_too(learner, intercept):
     K, beta = model._kernel()(X, model.support_vectors_), model.pair_coef_[0]
     size = math.sqrt(beta @ model._kernel()(model.support_vectors_) @ beta + model.intercept_[0] ** 2)
     margin = (K @ beta + model.intercept_[0]) * (2 * y - 1)
-    claim = certificate.find("P18")
+    claim = certificate.find("pac-bayes.linear")
     square = np.full(300, 1.0 + intercept)
     expected = pac_bayes_bound(margin, square, size, claim.params["mu"], float(claim.delta))
     assert claim.value == pytest.approx(expected, abs=1e-7)
@@ -259,24 +265,24 @@ def test_sparse_weights_are_known_by_their_sum(intercept):
     model = LinearSVC(penalty="l1", C=0.01, fit_intercept=intercept).fit(X, y)
     certificate = model.certify(X, y)
     assert assay.verify(certificate, model, X, y).holds
-    claim = certificate.find("P14")
+    claim = certificate.find("margin.l1")
     margin = model.decision_function(X) * (2 * y - 1)
     best = min(
         l1_bound(margin, X, model.coef_, model.intercept_, intercept, 2.0**e, float(claim.delta))
         for e in range(-10, 31)
     )
     assert claim.value == pytest.approx(best, abs=1e-8)
-    assert "P12/1" not in {one.template for one in certificate.claims}
+    assert "margin.kernel" not in {one.name for one in certificate.claims}
 
 
 def test_what_is_not_claimed_says_why():
     X, y = gaussians(np.random.default_rng(5), 60)
     certificate = LogisticRegression().fit(X, y, np.ones(60)).certify(X, y, sample_weight=np.ones(60))
-    assert {gap.template for gap in certificate.not_applicable} >= {"P12/1", "P18/1"}
+    assert {gap.name for gap in certificate.not_applicable} >= {"margin.kernel", "pac-bayes.linear"}
     few = LogisticRegression().fit(X, y).certify(X, y)
-    assert "too few" in next(gap.reason for gap in few.not_applicable if gap.template == "P12/1")
+    assert "too few" in next(gap.reason for gap in few.not_applicable if gap.name == "margin.kernel")
     three = LogisticRegression().fit(X, np.arange(60) % 3).certify(X, np.arange(60) % 3)
-    assert {"P13/1", "P18/1"} <= {gap.template for gap in three.not_applicable}
+    assert {"margin.multiclass", "pac-bayes.linear"} <= {gap.name for gap in three.not_applicable}
 
 
 # Promises ---------------------------------------------------------------------------------------------------
@@ -292,7 +298,7 @@ def violations(run, seed):
 def separated(rng):
     X, y = gaussians(rng, 300)
     model = LogisticRegression(n_jobs=1).fit(X, y)
-    claims = [c for c in model.certify(X, y, delta=0.2).claims if c.template in ("P12/1", "P18/1")]
+    claims = [c for c in model.certify(X, y, delta=0.2).claims if c.name in ("margin.kernel", "pac-bayes.linear")]
     assert len(claims) == 2
     least = min(claim.value for claim in claims)
     return least < gaussian_risk(model.coef_[0], model.intercept_[0], 2.0), least < 0.5
@@ -303,7 +309,7 @@ def noise(rng):
     X, y = rng.normal(size=(160, 40)), rng.integers(0, 2, 160)
     with pytest.warns(UserWarning, match="mistakes"):
         model = Perceptron(max_iter=5, random_state=0, n_jobs=1).fit(X, y)
-    claims = [c for c in model.certify(X, y, delta=0.2).claims if c.template in ("P12/1", "P18/1")]
+    claims = [c for c in model.certify(X, y, delta=0.2).claims if c.name in ("margin.kernel", "pac-bayes.linear")]
     return any(claim.value < 0.5 for claim in claims), True
 
 
@@ -312,7 +318,7 @@ def feature_made_of_labels(rng):
     wide, y = rng.normal(size=(160, 4000)), rng.integers(0, 2, 160)
     X = (wide @ (wide.T @ (2 * y - 1.0)))[:, None] / 4000
     model = LogisticRegression(fit_intercept=False, n_jobs=1).fit(X, y)
-    claims = [c for c in model.certify(X, y, delta=0.2).claims if c.template in ("P12/1", "P18/1")]
+    claims = [c for c in model.certify(X, y, delta=0.2).claims if c.name in ("margin.kernel", "pac-bayes.linear")]
     return any(claim.value < 0.5 for claim in claims), True
 
 

@@ -84,7 +84,7 @@ def test_units_at_their_kink_take_any_slope():
     model.network_weights_ = np.array([1.0, 3.0, 0.0, 0.0])  # f = 3 max(x, 0)
     X, y = np.array([[1.0], [-1.0], [0.0], [0.0]]), np.array([3.0, 0.0, 5.0, 5.0])
     params = {"loss": "squared", "share": 1.0, "decay": 0.0, "intercept_decay": 0.0}
-    case = forge.Case((forge.claim("D34/1", 1e3, params=params),), model, X, y)
+    case = forge.Case((forge.claim("network.gradient", 1e3, params=params),), model, X, y)
     # by the hidden intercept: -(5 + 5) * 3 / 4 with slope 1; by the output intercept -10/4; by the rest 0
     assert case.verify().verdicts[0].measured == pytest.approx(np.hypot(7.5, 2.5), rel=1e-9)
     assert not case.with_claim(value=2.6).verify().holds  # true with slope 0 alone
@@ -128,7 +128,7 @@ def test_rows_on_the_border_count_against_every_claim():
     model.network_weights_ = np.array([1.0, 1.0, 0.0, -0.1])
     X, y = np.array([[0.1], [0.2], [0.0]]), np.array([1, 1, 0])
     params = {"set": "train", "rows": 3, "loss": "zero-one", "low": 0}
-    case = forge.Case((forge.claim("D02/1", 1.0, params=params),), model, X, y)
+    case = forge.Case((forge.claim("train.errors", 1.0, params=params),), model, X, y)
     report = case.verify()
     assert report.holds, report.reason
     assert not case.with_claim(value=0.0).verify().holds
@@ -152,20 +152,20 @@ def test_certificates_of_learners_hold(unit, single):
             report = assay.verify(certificate, model, X[train], labels[train], holdout=(X[held], labels[held]))
             assert report.holds, report.reason
             wrong = int(np.sum(model.predict(X[held].astype(float)) != labels[held]))
-            assert certificate.find("P01/1").params["errors"] == wrong
+            assert certificate.find("holdout.binomial").params["errors"] == wrong
     target = X[:, 1].astype(float) ** 2
     model = MLPRegressor(hidden_layer_sizes=8, activation=unit, max_iter=30, random_state=0).fit(
         X[train], target[train]
     )
     certificate = model.certify(X[train], target[train], holdout=(X[held], target[held]), clip=5.0, coverage=0.8)
     assert assay.verify(certificate, model, X[train], target[train], holdout=(X[held], target[held])).holds
-    assert {claim.template for claim in certificate.claims} >= {"D02/1", "D34/1"}
+    assert {claim.name for claim in certificate.claims} >= {"train.errors", "network.gradient"}
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_capacity_says_why_there_is_no_bound():
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = MLPClassifier(3, max_iter=5).fit(X, X[:, 0] > 0)
-    reason = next(gap.reason for gap in model.certify(X, X[:, 0] > 0).not_applicable if gap.template == "P10/1")
+    reason = next(gap.reason for gap in model.certify(X, X[:, 0] > 0).not_applicable if gap.name == "vc")
     assert "finite VC dimension" in reason
     assert "Evaluate on a hold-out set" in reason

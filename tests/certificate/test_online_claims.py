@@ -1,4 +1,5 @@
-"""The vote of one pass (P20, P16/4): honest claims by hand, attacks on them, and the lemmas that they rest on."""
+"""The vote of one pass (progressive.vote, compression.voted-perceptron): honest claims by hand, attacks on them, and
+the lemmas that they rest on."""
 
 import itertools
 import math
@@ -40,7 +41,7 @@ def form(errors, m, rate, delta, two=2.0, half=2.0, grid=26.0, twice=2.0, once=1
     return two * (once - math.exp(-t * p - math.log(grid / delta) / m)) / (once - math.exp(-t))
 
 
-def online_case(seed, template="P20/1", n=120):
+def online_case(seed, name="progressive.vote", n=120):
     rng = np.random.default_rng([seed, 20])
     classes, constant, order = 2 + seed % 2, float(seed % 3 > 0), None if seed % 4 == 0 else int(rng.integers(2**31))
     X = rng.integers(-2, 3, (n, 3)).astype(float) + (rng.normal(size=(n, 3)) if seed % 5 else 0.0)
@@ -50,7 +51,7 @@ def online_case(seed, template="P20/1", n=120):
     model, places, kept, rows = rebuilt(X, y, classes, constant, order, skipped)
     params = {"rows": n, "skipped": skipped, "seed": order}
     m, errors = n - skipped, sum(p >= skipped for p in places)
-    if template == "P20/1":
+    if name == "progressive.vote":
         rate = min([None, *range(-8, 5)], key=lambda r: form(errors, m, r, 0.05)) if seed % 7 else None
         params |= {"errors": errors, "rate": rate}
         value = form(errors, m, rate, 0.05)
@@ -58,7 +59,7 @@ def online_case(seed, template="P20/1", n=120):
         wrong = vote_errors(kept, model, X, y, set(rows))
         params |= {"kept": len(rows), "errors": wrong}
         value = compression_bound(wrong, n, len(rows), 0.05)
-    claim = forge.claim(template, min(1.0, value + 1e-9), delta="0.05", params=params)
+    claim = forge.claim(name, min(1.0, value + 1e-9), delta="0.05", params=params)
     return forge.Case((claim,), model, X, y).seal()
 
 
@@ -70,13 +71,16 @@ def vote_errors(kept, model, X, y, rows):
     return int(np.sum((own < best[:, -1]) | (best[:, -1] == best[:, -2])))
 
 
-CASES = {name: (lambda seed, name=name: online_case(seed, name)) for name in ("P20/1", "P16/4")}
+CASES = {
+    name: (lambda seed, name=name: online_case(seed, name))
+    for name in ("progressive.vote", "compression.voted-perceptron")
+}
 
 
 def truth(case):
     """Decide from the definitions whether the claim follows from the pass that it names."""
     claim, params, n = case.claim, case.claim.params, len(case.X)
-    if claim.template not in CASES or (case.weight is not None and np.any(case.weight != 1)):
+    if claim.name not in CASES or (case.weight is not None and np.any(case.weight != 1)):
         return False
     if params["rows"] != n or not 0 <= params["skipped"] < n or not 0 <= claim.value <= 1:
         return False
@@ -86,7 +90,7 @@ def truth(case):
     if not all(np.array_equal(getattr(own, name), getattr(case.model, name)) for name in FIELDS):
         return False
     delta = float(claim.delta)
-    if claim.template == "P20/1":
+    if claim.name == "progressive.vote":
         errors = sum(p >= params["skipped"] for p in places)
         bound = form(errors, n - params["skipped"], params["rate"], delta)
         return params["errors"] == errors and (claim.value >= min(1.0, bound) * (1 - 1e-12))
@@ -211,8 +215,8 @@ def test_a_pass_over_sorted_rows_must_name_its_order():
     model = VotedPerceptron(shuffle=False).fit(X[sorted_rows], y[sorted_rows])
     assert model.progressive_error_ < 0.1
     honest = VotedPerceptron(random_state=0).fit(X, y).certify(X, y)
-    claim = replace(honest.find("P20"), params=honest.find("P20").params | {"seed": None})
-    for claims in ((honest.find("P20"),), (claim,)):
+    claim = replace(honest.find("progressive.vote"), params=honest.find("progressive.vote").params | {"seed": None})
+    for claims in ((honest.find("progressive.vote"),), (claim,)):
         assert not forged(replace(honest, claims=claims), altered(model), X, y).holds
 
 
@@ -220,24 +224,24 @@ def test_other_rows_get_a_reason():
     X, y = draw()
     model = VotedPerceptron(random_state=0).fit(X, y)
     for other in (model.certify(X[:-1], y[:-1]), model.certify(X[::-1], y[::-1])):
-        reasons = {one.template: one.reason for one in other.not_applicable}
-        assert "not the rows of `fit`" in reasons["P20/1"]
-        assert "not the rows of `fit`" in reasons["P16/4"]
+        reasons = {one.name: one.reason for one in other.not_applicable}
+        assert "not the rows of `fit`" in reasons["progressive.vote"]
+        assert "not the rows of `fit`" in reasons["compression.voted-perceptron"]
 
 
 def test_labels_without_signal_have_no_bound_and_say_so():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 5)), rng.integers(0, 2, 200)
     certificate = VotedPerceptron(random_state=0).fit(X, y).certify(X, y)
-    reasons = {one.template: one.reason for one in certificate.not_applicable}
-    assert "the bound of their vote is 1" in reasons["P20/1"]
-    assert "P20/1" in {template for template, _ in certificate.unreported}
+    reasons = {one.name: one.reason for one in certificate.not_applicable}
+    assert "the bound of their vote is 1" in reasons["progressive.vote"]
+    assert "progressive.vote" in {name for name, _ in certificate.unreported}
 
 
 def test_the_published_value_is_the_formula():
     X, y = draw()
     model = VotedPerceptron(random_state=0, burn_in=0.2).fit(X, y)
-    claim = model.certify(X, y, delta=0.1).find("P20")
+    claim = model.certify(X, y, delta=0.1).find("progressive.vote")
     errors, m = claim.params["errors"], 480
     assert claim.value == pytest.approx(form(errors, m, claim.params["rate"], 0.05), abs=1e-8)
     others = [form(errors, m, rate, 0.05) for rate in (None, *range(-8, 5))]

@@ -88,7 +88,9 @@ def test_the_order_of_the_table_moves_no_bit_and_no_value_below_is_accepted():
     sorted_by_loss = np.argsort(np.abs(model.predict(held[0]) - held[1]))
     for order in (sorted_by_loss, sorted_by_loss[::-1]):
         _, other, _, turned = regression(order)
-        assert other.find("P05").value == first.find("P05").value
+        assert other.find("holdout.betting").value == first.find("holdout.betting").value
         assert verify(other, model, *train, holdout=turned).holds
-        forged = [replace(one, value=one.value - 1e-6) if one.template == "P05/1" else one for one in other.claims]
+        forged = [
+            replace(one, value=one.value - 1e-6) if one.name == "holdout.betting" else one for one in other.claims
+        ]
         assert not verify(replace(other, claims=tuple(forged)), model, *train, holdout=turned).holds

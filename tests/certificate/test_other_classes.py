@@ -45,7 +45,7 @@ def certified(model, seed, m=80, **asked):
 def test_they_are_counted(model):
     model, certificate, train, (Xh, yh) = certified(model, 0, m=200, scores=True, coverage=0.7)
     assert (yh == "zz").sum() > 5
-    assert certificate.find("P01").params["errors"] == int(np.sum(model.predict(Xh) != yh))
+    assert certificate.find("holdout.binomial").params["errors"] == int(np.sum(model.predict(Xh) != yh))
     report = assay.verify(certificate, model, *train, holdout=(Xh, yh))
     assert report.holds, report.reason
     other = np.where(yh == "zz", "another", yh)  # which other class it is plays no part
@@ -73,22 +73,48 @@ def test_bounds_hold_as_often_as_they_say():
         wrong = np.mean(model.predict(fresh[0]) != fresh[1])
         own = np.stack([fresh[1] == label for label in model.classes_], axis=1)
         brier = np.where(own.any(axis=1), 0.5 * ((shares - own) ** 2).sum(axis=1), 1.0).mean()
-        size = found.find("P25").value
+        size = found.find("conformal.coverage").value
         gap = np.where(fresh[1] == "b", -score, score)
         inside = np.mean((fresh[1] != "zz") & (gap <= size))
-        failed += [wrong > found.find("P01").value, brier > found.find("P05").value, inside < 0.6]
+        failed += [
+            wrong > found.find("holdout.binomial").value,
+            brier > found.find("holdout.betting").value,
+            inside < 0.6,
+        ]
     assert (failed <= stats.binom.ppf(0.999, trials, 0.5 / 5)).all(), failed  # five statements share delta
 
 
 def test_every_bound_of_a_mean_is_compared_with_what_was_observed():
     means = ("error rate", "mean loss", "mean loss of groups", "mean error rate of the folds", "mean loss of the folds")
     means += ("F1", "balanced error rate", "loss against the median")
-    training = {"P09/1", "P10/1", "P11/1", "P12/1", "P13/1", "P14/1", "P15/1", "P16/1", "P16/2", "P16/3", "P16/4"}
-    training |= {"P17/1", "P17/2", "P18/1", "P19/1", "P20/1", "P23/1", "P24/1", "P43/1", "P60/1"}  # of other means
-    for code in codes():
-        told = definition(code)
-        if told.quantity in means and code not in training:
-            assert told.rule.observed is not Rule.observed, code
+    training = {
+        "occam",
+        "vc",
+        "rademacher.empirical",
+        "margin.kernel",
+        "margin.multiclass",
+        "margin.l1",
+        "margin.boosting",
+        "compression.perceptron",
+        "compression.support-vectors",
+        "compression.kernel-perceptron",
+        "compression.voted-perceptron",
+    }
+    training |= {
+        "stability.uniform",
+        "stability.ball",
+        "pac-bayes.linear",
+        "pac-bayes.vote",
+        "progressive.vote",
+        "knn.loo",
+        "regression.rademacher",
+        "output-code.bits",
+        "teacher.disagreement",
+    }  # of other means
+    for name in codes().values():
+        meaning = definition(name)
+        if meaning.quantity in means and name not in training:
+            assert meaning.rule.observed is not Rule.observed, name
 
 
 def test_a_value_below_the_observed_mean_is_rejected_whatever_delta_says():
@@ -99,7 +125,7 @@ def test_a_value_below_the_observed_mean_is_rejected_whatever_delta_says():
     model = LinearRegression().fit(X[:100], y[:100])
     held = X[100:], y[100:]
     certificate = model.certify(X[:100], y[:100], holdout=held, clip=3.0, delta=0.99)
-    claim = certificate.find("P05")
+    claim = certificate.find("holdout.betting")
     seen = np.minimum(np.abs(y[100:] - model.predict(X[100:])), 3.0).mean()
     assert claim.value >= seen
     claims = tuple(replace(one, value=seen * 0.999) if one is claim else one for one in certificate.claims)

@@ -35,7 +35,7 @@ def reading_labels_as(case, labels):
 
 
 def always_wrong():
-    """P06/3: this model errs on every row, the other on none."""
+    """holdout.paired: this model errs on every row, the other on none."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, 1))
     y = (X[:, 0] > 0).astype(int)
@@ -43,13 +43,13 @@ def always_wrong():
     high = float(stats.beta.ppf(1 - 0.025, 1, 60)) + 1e-9
     params = {"alone": 0, "other_alone": 0, "rows": 60, "high": high, "low": 0.0}
     stated = forge.claim(
-        "P06/3", high + 1e-9, delta=DELTA, params=params, data=("holdout",), witness={"predictions": y}
+        "holdout.paired", high + 1e-9, delta=DELTA, params=params, data=("holdout",), witness={"predictions": y}
     )
     return forge.Case((stated,), model, X[:4] + 0.5, y[:4], holdout=(X, y))
 
 
 def machine_without_vectors():
-    """D04/2: a machine that learnt nothing, called optimal for rows that it could separate."""
+    """kernel-duality-gap: a machine that learnt nothing, called optimal for rows that it could separate."""
     X, y = np.array([[-1.0], [-2.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
     model = forge.Forged(
         family="kernel.classifier",
@@ -61,7 +61,7 @@ def machine_without_vectors():
         classes_=np.array([0, 1]),
     )
     params = forge.machine_params("hinge", 1.0, 1.0, True, class_weight=None)
-    return forge.Case((forge.claim("D04/2", 1e-6, params=params),), model, X, y)
+    return forge.Case((forge.claim("kernel-duality-gap", 1e-6, params=params),), model, X, y)
 
 
 @pytest.mark.parametrize("labels", [None, ["0", "1"]], ids=["read as numbers", "not the model's"])
@@ -77,7 +77,8 @@ def test_labels_must_be_classes_of_the_model(make, labels):
 
 
 def test_a_stump_that_lists_the_rows_is_not_a_stump():
-    """P15: one member whose branch table holds the label of every row; new rows are right half of the time."""
+    """margin.boosting: one member whose branch table holds the label of every row; new rows are right half of the
+    time."""
     n, rng = 2000, np.random.default_rng(2)
     y = rng.integers(0, 2, n)
     X = np.arange(n, dtype=float)[:, None]
@@ -97,7 +98,7 @@ def test_a_stump_that_lists_the_rows_is_not_a_stump():
     )
     bound = 2 * math.sqrt(2 * math.log(2 + 2 * (n - 1)) / n) + math.sqrt(math.log(11 / 0.05) / (2 * n))
     params = {"class": {"class": "stumps", "d": 1}, "exponent": 0, "rows": n}
-    stated = forge.claim("P15/1", bound + 1e-6, delta=DELTA, params=params)
+    stated = forge.claim("margin.boosting", bound + 1e-6, delta=DELTA, params=params)
     assert bound < 0.3
     assert not forge.Case((stated,), model, X, y).verify().holds
 
@@ -106,7 +107,8 @@ def test_a_stump_that_lists_the_rows_is_not_a_stump():
 
 
 def test_rows_that_keep_their_class_are_told_of_linear_models_alone():
-    """D15: rows near the origin are short, but not in the space of a Gaussian kernel, where all have length 1."""
+    """solution.enclosure: rows near the origin are short, but not in the space of a Gaussian kernel, where all have
+    length 1."""
     X, y = np.array([[1e-9], [2e-9], [3e-9], [4e-9]]), np.array([0, 0, 0, 1])
     model = forge.Forged(
         family="expansion.classifier",
@@ -118,21 +120,23 @@ def test_rows_that_keep_their_class_are_told_of_linear_models_alone():
         classes_=np.array([0, 1]),
     )
     params = forge.machine_params("logistic", 1.0, 1.0, False, class_weight=None)
-    gap, near = forge.claim("D04/2", 10.0, params=params), {"gap": "D04/2", "strength": 1.0}
-    assert forge.Case((gap, forge.claim("D15/1", 5.0, params=near)), model, X, y).verify().holds
-    told = forge.claim("D15/1", 5.0, params={**near, "fixed_rows": 4})  # the optimum is negative on every row
+    gap, near = forge.claim("kernel-duality-gap", 10.0, params=params), {"gap": "kernel-duality-gap", "strength": 1.0}
+    assert forge.Case((gap, forge.claim("solution.enclosure", 5.0, params=near)), model, X, y).verify().holds
+    told = forge.claim(
+        "solution.enclosure", 5.0, params={**near, "fixed_rows": 4}
+    )  # the optimum is negative on every row
     assert not forge.Case((gap, told), model, X, y).verify().holds
 
 
 def test_the_gap_of_one_class_says_nothing_of_the_others():
-    """D15: the first hyperplane is optimal, the others are anything."""
+    """solution.enclosure: the first hyperplane is optimal, the others are anything."""
     rng = np.random.default_rng(6)
     X, y = rng.standard_normal((30, 2)), np.arange(30) % 3
     fitted = LinearSVC(C=0.1, tol=1e-10).fit(X, y)
-    gap = next(claim for claim in fitted.certify(X, y).claims if claim.template == "D04/1")
+    gap = next(claim for claim in fitted.certify(X, y).claims if claim.name == "duality-gap")
     coef = fitted.coef_ * np.array([[1.0], [-50.0], [0.0]])
     model = forge.model(coef, fitted.intercept_, [0, 1, 2])
-    near = forge.claim("D15/1", 1e-3, params={"gap": "D04/1", "strength": 1.0})
+    near = forge.claim("solution.enclosure", 1e-3, params={"gap": "duality-gap", "strength": 1.0})
     assert forge.Case((gap,), model, X, y).verify().holds
     assert not forge.Case((gap, near), model, X, y).verify().holds
 
@@ -146,7 +150,7 @@ def test_members_of_an_earlier_fit_are_not_judged_on_rows_they_saw():
     X, y = rng.standard_normal((300, 5)), rng.integers(0, 2, 300)
     model = BaggingClassifier(n_estimators=40, warm_start=True, random_state=0, n_jobs=1).fit(X, y)
     model.set_params(n_estimators=41, max_samples=5).fit(X, y)
-    found = [claim.value for claim in model.certify(X, y).claims if claim.template == "P19/1"]
+    found = [claim.value for claim in model.certify(X, y).claims if claim.name == "pac-bayes.vote"]
     assert not found or min(found) > 0.4
 
 
@@ -157,7 +161,7 @@ def test_bags_that_were_never_drawn_are_not_believed(make):
     X, y = rng.standard_normal((300, 5)), rng.integers(0, 2, 300)
     model = make(n_estimators=40, bootstrap=False, random_state=0, n_jobs=1).fit(X, y)
     found = model.set_params(bootstrap=True).certify(X, y)
-    assert all(claim.template != "P19/1" for claim in found.claims)
+    assert all(claim.name != "pac-bayes.vote" for claim in found.claims)
 
 
 # Scores that overflow ---------------------------------------------------------------------------------------
@@ -179,17 +183,17 @@ def overflowing(rows=100):
 
 
 def test_scores_that_overflow_are_no_hits():
-    """P01, D02: not a number is neither above nor below zero, and was counted as right."""
+    """holdout.binomial, train.errors: not a number is neither above nor below zero, and was counted as right."""
     model, X, y = overflowing()
     params = {"errors": 0, "rows": len(y)}
-    none = forge.claim("P01/1", 0.04, delta=DELTA, params=params, data=("holdout",))
+    none = forge.claim("holdout.binomial", 0.04, delta=DELTA, params=params, data=("holdout",))
     assert not forge.Case((none,), model, X[:4] / 3, y[:4], holdout=(X, y)).verify().holds
-    fact = forge.claim("D02/1", 0.0, params={"set": "train", "rows": len(y), "loss": "zero-one", "low": 0})
+    fact = forge.claim("train.errors", 0.0, params={"set": "train", "rows": len(y), "loss": "zero-one", "low": 0})
     assert not forge.Case((fact,), model, X, y).verify().holds
 
 
 def test_scores_that_overflow_do_not_rank_rows():
-    """P06/1: sorting puts what is not a number above all numbers."""
+    """holdout.auc: sorting puts what is not a number above all numbers."""
     model, X, y = overflowing()
     X[y == 0] /= 1e100
     model.quadratic_ = model.quadratic_ * np.array([[[1.0], [1.0]]])
@@ -197,12 +201,13 @@ def test_scores_that_overflow_do_not_rank_rows():
     X[y == 1, 0], X[y == 1, 1] = 1e100, 2e100  # the scores of positive rows are far below those of negative ones
     width = math.sqrt((a + b) * math.log(1 / 0.05) / (2 * a * b))
     params = {"positives": a, "negatives": b, "compared": 1}
-    stated = forge.claim("P06/1", 1 - width - 1e-9, "lower", DELTA, params=params, data=("holdout",))
+    stated = forge.claim("holdout.auc", 1 - width - 1e-9, "lower", DELTA, params=params, data=("holdout",))
     assert not forge.Case((stated,), model, np.ones((2, 2)), np.arange(2), holdout=(X, y)).verify().holds
 
 
 def test_weights_whose_length_overflows_are_not_short():
-    """P24: an interpolation of coins by quadratic functions, with weights of length 1e200 called 2^-10."""
+    """regression.rademacher: an interpolation of coins by quadratic functions, with weights of length 1e200 called
+    2^-10."""
     n, d, rng = 300, 24, np.random.default_rng(8)
     X, y = 1e-100 * rng.standard_normal((n, d)), rng.integers(0, 2, n).astype(float)
     vectors = 1e100 * rng.standard_normal((n, d))
@@ -216,7 +221,7 @@ def test_weights_whose_length_overflows_are_not_short():
         kernel_numbers_=np.array([1.0, 1 / d, 2.0, 0.0, d]),
     )
     params = {"clip": 1.0, "rows": n, "scale": 2.0**-10, "intercept": False}
-    stated = forge.claim("P24/1", 0.36, delta=DELTA, params=params)
+    stated = forge.claim("regression.rademacher", 0.36, delta=DELTA, params=params)
     assert not forge.Case((stated,), model, X, y).verify().holds
 
 
@@ -237,12 +242,12 @@ class OneBuffer:
 
 
 def test_predictions_are_not_remembered_from_other_rows_of_the_same_array():
-    """D02: a stump that is right on the first fifty rows, and wrong on the others."""
+    """train.errors: a stump that is right on the first fifty rows, and wrong on the others."""
     X = np.repeat([[-1.0], [1.0]], 50, axis=0)
     y = np.zeros(100, dtype=int)
     model = tree_forge.trees(np.random.default_rng(0), 1, 1, 2, depth=1)
     model.node_threshold_, model.node_value_ = np.zeros(3), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    fact = forge.claim("D02/1", 0.0, params={"set": "train", "rows": 100, "loss": "zero-one", "low": 0})
+    fact = forge.claim("train.errors", 0.0, params={"set": "train", "rows": 100, "loss": "zero-one", "low": 0})
     case = forge.Case((fact,), model, X, y).seal()
     assert not case.verify().holds
     assert not verify(case.sealed, model, OneBuffer(X, y)).holds

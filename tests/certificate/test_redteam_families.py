@@ -63,10 +63,10 @@ def test_means_that_overflow_hide_no_false_ones():
     arrays = {name: np.array(value) for name, value in stored.arrays.items()}
     arrays["theta_"][:, 0], arrays["theta_"][:, 1], arrays["var_"][:, 1] = 77.0, 1e150, 1e-150
     forged = replace(stored, arrays=arrays)
-    claims = tuple(replace(one, value=0.0) if one.template == "D19/4" else one for one in certificate.claims)
+    claims = tuple(replace(one, value=0.0) if one.name == "gaussian-nb.mle" else one for one in certificate.claims)
     told = replace(certificate, model=replace(certificate.model, digest=forged.digest()), claims=claims)
     report = assay.verify(told, persist.built(forged), X, Y)
-    assert {one.claim: one.status for one in report.verdicts}["gaussian.naive"] != "PROVED"
+    assert {one.claim: one.status for one in report.verdicts}["gaussian-nb.mle"] != "PROVED"
 
 
 def test_a_fixed_point_of_no_part_is_no_claim():
@@ -74,12 +74,11 @@ def test_a_fixed_point_of_no_part_is_no_claim():
     model = CategoricalHMM(2, random_state=0).fit(letters)
     certificate = model.certify(letters)
     assert assay.verify(certificate, model, letters).holds
-    for template in ("D50/2", "D50/3"):
+    for name in ("hmm.stationary", "hmm.monotone"):
         claims = tuple(
-            replace(one, params={**one.params, "parts": ""}) if one.template == template else one
-            for one in certificate.claims
+            replace(one, params={**one.params, "parts": ""}) if one.name == name else one for one in certificate.claims
         )
-        if any(one.template == template for one in claims):
+        if any(one.name == name for one in claims):
             assert not assay.verify(replace(certificate, claims=claims), model, letters).holds
 
 

@@ -45,30 +45,30 @@ def peak(function):
 
 @pytest.mark.parametrize("loss", ["distance", "brier", "log", "squared"])
 def test_a_mean_absolute_error_is_not_called_another_loss(loss):
-    """P04: the sentence follows the parameter, which nobody compared with what is measured."""
+    """holdout.empirical-bernstein: the sentence follows the parameter, which nobody compared with what is measured."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 1))
     params = {"clip": 1.0, "rows": 400, "loss": loss, "compared": 1}
     arrays = {"coef_": [1.0], "intercept_": [0.0]}
     for stated, holds in ((params, False), (params | {"loss": "absolute"}, True)):
-        claim = forge.claim("P04/1", 0.2, delta=DELTA, params=stated, data=("holdout",))
+        claim = forge.claim("holdout.empirical-bernstein", 0.2, delta=DELTA, params=stated, data=("holdout",))
         found = check("linear.regressor", arrays, [claim], X[:2] + 9, X[:2, 0], (X, X[:, 0]))
         assert found.holds == holds, found.reason
 
 
 @pytest.mark.parametrize(
-    ("template", "value", "params"),
+    ("name", "value", "params"),
     [
-        ("D20/1", 0.0, {"clusters": 1, "rows": 2, "shift": 1.0}),
-        ("D21/1", 0.0, {"clusters": 1, "rows": 2, "form": "axes", "buckets": 2}),
-        ("D22/1", 0.0, {"clusters": 1, "rows": 2}),
-        ("D23/1", 0.0, {"center": 1.0}),
+        ("kmeans.fixed-point", 0.0, {"clusters": 1, "rows": 2, "shift": 1.0}),
+        ("kmeans.lower-bound", 0.0, {"clusters": 1, "rows": 2, "form": "axes", "buckets": 2}),
+        ("kmeans-1d.optimal", 0.0, {"clusters": 1, "rows": 2}),
+        ("density.log-likelihood", 0.0, {"center": 1.0}),
     ],
 )
-def test_sums_over_rows_with_weights_say_so(template, value, params):
+def test_sums_over_rows_with_weights_say_so(name, value, params):
     """Rows of weight 0 cost nothing, which was told as the cost of plain rows."""
-    direction = "lower" if template == "D21/1" else "upper"
-    assert "by their weights" in forge.claim(template, value, direction, params=params).statement
+    direction = "lower" if name == "kmeans.lower-bound" else "upper"
+    assert "by their weights" in forge.claim(name, value, direction, params=params).statement
 
 
 def test_a_mixture_without_classes_has_no_class_number():
@@ -76,8 +76,8 @@ def test_a_mixture_without_classes_has_no_class_number():
     params = {"covariance": "full", "reg_covar": 0.0, "moved": 5.0}
     for extra, holds in (({}, True), ({"class": 3}, False)):
         claims = [
-            forge.claim("D23/2", 5.0, params=params | extra),
-            forge.claim("D23/3", 5.0, params=extra),
+            forge.claim("em.stationary", 5.0, params=params | extra),
+            forge.claim("em.weights", 5.0, params=extra),
         ]
         assert check("mixture.full", gaussian(1), claims, X).holds == holds
 
@@ -91,12 +91,12 @@ def gaussian(d, factor=None):
 
 
 def test_a_distance_that_is_not_a_number_is_not_small():
-    """D23/4: the largest of 0 and of what is not a number was 0; the model's deviations are 1e-150, those of the rows
-    1e84."""
+    """em.monotone: the largest of 0 and of what is not a number was 0; the model's deviations are 1e-150, those of the
+    rows 1e84."""
     X = 2.0**280 * np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0]])
     start = {"weights": np.ones(1), "means": np.zeros((1, 2)), "factors": 2.0**-280 * np.eye(2)[None]}
     params = {"steps": 1, "distance": 1e-6, "reg_covar": 0.0}
-    claim = forge.claim("D23/4", 1e-6, params=params, witness=start)
+    claim = forge.claim("em.monotone", 1e-6, params=params, witness=start)
     own = np.triu(np.linalg.inv(np.linalg.cholesky(X.T @ X / len(X))).T)
     for factor, holds in ((own, True), (np.array([[1e150, 1e150], [0.0, 1e150]]), False)):
         assert check("mixture.full", gaussian(2, factor), [claim], X).holds == holds
@@ -106,12 +106,13 @@ def test_a_distance_that_is_not_a_number_is_not_small():
 
 
 def test_distances_whose_squares_vanish_are_not_zero():
-    """D20: centres beside the rows, not on them; the square of the distance underflows, its weight does not."""
+    """kmeans.fixed-point: centres beside the rows, not on them; the square of the distance underflows, its weight does
+    not."""
     X, weight = np.array([[1e-150], [1.0]]), np.array([1e150, 1.0])
     beside = X * (1 + 2.0**-52)
     beside[1] = 1.0
     for at, holds in ((X, True), (beside, False)):
-        claim = forge.claim("D20/1", 0.0, params={"clusters": 2, "rows": 2, "shift": 1e140})
+        claim = forge.claim("kmeans.fixed-point", 0.0, params={"clusters": 2, "rows": 2, "shift": 1e140})
         assert check("centroids", {"cluster_centers_": at}, [claim], X, weight=weight).holds == holds
 
 
@@ -119,19 +120,19 @@ def test_distances_whose_squares_vanish_are_not_zero():
 
 
 def test_millions_of_steps_on_two_rows_are_not_made_again():
-    """D23/4: the work was counted in rows, and two rows have next to none."""
+    """em.monotone: the work was counted in rows, and two rows have next to none."""
     X = np.array([[-1.0], [1.0]])
     start = {"weights": np.ones(1), "means": np.zeros((1, 1)), "factors": np.ones((1, 1, 1))}
     params = {"steps": 2_000_000, "distance": 1.0, "reg_covar": 0.0}
-    claim = forge.claim("D23/4", 1.0, params=params, witness=start)
+    claim = forge.claim("em.monotone", 1.0, params=params, witness=start)
     assert "not made again" in check("mixture.full", gaussian(1), [claim], X).reason
 
 
 def test_a_table_of_all_pairs_of_buckets_stays_small():
-    """D21: one column and one centre allowed 46,340 buckets, whose pairs take 34 GB."""
+    """kmeans.lower-bound: one column and one centre allowed 46,340 buckets, whose pairs take 34 GB."""
     X = np.random.default_rng(3).standard_normal((6000, 1))
     params = {"clusters": 1, "rows": 6000, "form": "axes", "buckets": 5000}
-    claim = forge.claim("D21/1", 1.0, "lower", params=params)
+    claim = forge.claim("kmeans.lower-bound", 1.0, "lower", params=params)
     found, most = peak(lambda: check("centroids", {"cluster_centers_": [[0.0]]}, [claim], X))
     assert most < 600
     assert "buckets" in found.reason
@@ -139,7 +140,7 @@ def test_a_table_of_all_pairs_of_buckets_stays_small():
 
 def test_many_centres_are_compared_with_few_rows_at_once():
     X = np.linspace(0, 1, 2**15)[:, None]
-    claim = forge.claim("D20/1", 1e5, params={"clusters": 4000, "rows": len(X), "shift": 10.0})
+    claim = forge.claim("kmeans.fixed-point", 1e5, params={"clusters": 4000, "rows": len(X), "shift": 10.0})
     found, most = peak(lambda: check("centroids", {"cluster_centers_": X[:4000]}, [claim], X))
     assert found.holds, found.reason
     assert most < 600
@@ -154,30 +155,31 @@ def test_wide_networks_meet_few_rows_at_once():
         "network_codes_": [3, 0],
     }
     params = {"loss": "squared", "share": 1.0, "decay": 0.0, "intercept_decay": 0.0}
-    claim = forge.claim("D34/1", 1e6, params=params)
+    claim = forge.claim("network.gradient", 1e6, params=params)
     found, most = peak(lambda: check("network.regressor", arrays, [claim], X, X[:, 0]))
     assert found.holds, found.reason
     assert most < 600
 
 
 def test_rows_that_are_all_the_same_are_compared_once():
-    """D16/3: each of n rows is as far from each other one; all were compared in rational arithmetic, n^2 times."""
+    """knn.loo-errors: each of n rows is as far from each other one; all were compared in rational arithmetic, n^2
+    times."""
     n = 3000
     X, y = np.full((n, 2), 0.1), np.arange(n) % 2
     arrays = {"fit_X_": X, "fit_y_": y, "neighbor_numbers_": [3, 0, 0], "classes_": [0, 1]}
-    claim = forge.claim("D16/3", float(n), params={"k": 3, "rows": n})
+    claim = forge.claim("knn.loo-errors", float(n), params={"k": 3, "rows": n})
     found, most = peak(lambda: check("neighbors.classifier", arrays, [claim], X, y))
     assert found.holds, found.reason
     assert most < 600
 
 
 def test_covariances_of_many_columns_are_not_made_into_matrices():
-    """D23/2: a row of 8000 scales was looked at as a matrix of 64 million."""
+    """em.stationary: a row of 8000 scales was looked at as a matrix of 64 million."""
     d = 8000
     X = np.random.default_rng(4).standard_normal((20, d))
     arrays = {"weights_": [0.5, 0.5], "means_": np.zeros((2, d)), "precisions_cholesky_": np.ones(2)}
     params = {"covariance": "spherical", "reg_covar": 0.0, "moved": 1e3}
-    claims = [forge.claim("D23/2", 1e3, params=params), forge.claim("D23/3", 1e3)]
+    claims = [forge.claim("em.stationary", 1e3, params=params), forge.claim("em.weights", 1e3)]
     _, most = peak(lambda: check("mixture.spherical", arrays, claims, X))
     assert most < 600
 
@@ -223,15 +225,15 @@ def test_more_neighbours_than_rows_are_refused():
 def test_a_penalty_too_weak_for_the_ball_says_nothing():
     X, y = awkward("large")
     found = LogisticRegression(fit_intercept=False).fit(X, y).certify(X, y, radius=1e149)
-    assert all(claim.template != "P17/2" for claim in found.claims)
+    assert all(claim.name != "stability.ball" for claim in found.claims)
 
 
 def test_a_number_of_components_chosen_by_the_rows_stays_so():
-    """P26/2: a parameter that is set afterwards says that the number was given."""
+    """projection.risk: a parameter that is set afterwards says that the number was given."""
     X = np.random.default_rng(6).uniform(-0.5, 0.5, (4000, 3))
     for first, stated in ((0.5, False), (2, True)):
         found = PCA(n_components=first).fit(X).set_params(n_components=2).certify(X, radius=1.0)
-        assert any(claim.template == "P26/2" for claim in found.claims) == stated
+        assert any(claim.name == "projection.risk" for claim in found.claims) == stated
 
 
 def test_a_support_vector_regression_does_not_pass_for_a_kernel_ridge_regression(tmp_path):

@@ -1,4 +1,5 @@
-"""P24: the mean clipped error of a regression from its training rows and the length of its weights."""
+"""regression.rademacher: the mean clipped error of a regression from its training rows and the length of its
+weights."""
 
 import math
 from decimal import localcontext
@@ -29,12 +30,12 @@ def norm_case(seed):
     trace = float((X * X).sum()) + n * with_intercept
     value = losses.mean() + 2 * scale * math.sqrt(trace) / n + 3 * clip * math.sqrt(math.log(41 / 0.04) / (2 * n))
     params = {"clip": clip, "rows": n, "scale": scale, "intercept": with_intercept}
-    stated = forge.claim("P24/1", float(value) + 1e-9, delta="0.04", params=params)
+    stated = forge.claim("regression.rademacher", float(value) + 1e-9, delta="0.04", params=params)
     return forge.Case((stated,), fitted, X, y).seal()
 
 
 def truth(case):
-    if case.claim.template != "P24/1":
+    if case.claim.name != "regression.rademacher":
         return truths.truth(case)
     params, n = case.claim.params, len(case.X)
     clip, scale = Fraction(params["clip"]), Fraction(params["scale"])
@@ -105,8 +106,8 @@ def test_every_regression_with_a_norm_states_it(model):
     X = rng.uniform(-1, 1, size=(1500, 2))
     y = 0.5 * X[:, 0] + 0.2 * rng.uniform(-1, 1, 1500)
     certificate = model.fit(X, y).certify(X, y, clip=1.0)
-    assert certificate.find("P24").value < 0.5  # the mean error of zero is 0.26
-    assert certificate.tightest is certificate.find("P24")
+    assert certificate.find("regression.rademacher").value < 0.5  # the mean error of zero is 0.26
+    assert certificate.tightest is certificate.find("regression.rademacher")
     report = assay.verify(certificate, model, X, y)
     assert report.holds, report.reason
 
@@ -117,7 +118,7 @@ def test_why_it_is_not_stated():
 
     def reason(model, **options):
         certificate = model.fit(X, y).certify(X, y, **options)
-        return next(gap.reason for gap in certificate.not_applicable if gap.template == "P24/1")
+        return next(gap.reason for gap in certificate.not_applicable if gap.name == "regression.rademacher")
 
     assert "pass clip=" in reason(Ridge())
     assert "gamma='scale'" in reason(SVR(), clip=1.0)
@@ -134,7 +135,7 @@ def line_on_signs(rng):
     truth = (1 + (0.5 - model.coef_[0]) ** 2) / 2
 
     def judge(delta):
-        value = model.certify(x[:, None], 0.5 * x + u, clip=2.0, delta=delta).find("P24").value
+        value = model.certify(x[:, None], 0.5 * x + u, clip=2.0, delta=delta).find("regression.rademacher").value
         return value < truth, value < 1
 
     return judge

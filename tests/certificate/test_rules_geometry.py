@@ -30,11 +30,11 @@ def test_a_margin_by_hand():
     X, y = np.array([[0.0, 0.0], [-1.0, 5.0], [2.0, 1.0], [3.0, -4.0]]), np.array([0, 0, 1, 1])
     fitted = forge.model([[1.0, 0.0]], -1.0, [0, 1])
     params = {"intercept": True, "radius": 5.1}
-    lower = forge.Case((forge.claim("D13/1", 1.0 - 1e-12, "lower", params=params),), fitted, X, y).seal()
+    lower = forge.Case((forge.claim("margin.bounds", 1.0 - 1e-12, "lower", params=params),), fitted, X, y).seal()
     assert measured(lower) == pytest.approx(1.0, rel=1e-12)
     witness = {"positive": np.array([2]), "positive_weight": np.array([7.0])}
     witness |= {"negative": np.array([0]), "negative_weight": np.array([0.5])}
-    upper = forge.claim("D13/1", 1.2, "upper", params=params, witness=witness)
+    upper = forge.claim("margin.bounds", 1.2, "upper", params=params, witness=witness)
     assert measured(replace(lower, claims=(upper,), sealed=None)) == pytest.approx(np.hypot(2, 1) / 2, rel=1e-12)
     for claim, word in (
         (
@@ -49,8 +49,8 @@ def test_a_margin_by_hand():
         (replace(upper, witness=witness | {"negative_weight": np.array([-0.5])}), "non-negative"),
         (replace(upper, witness=witness | {"negative": np.array([9])}), "do not exist"),
         (replace(upper, value=1.1), "claimed"),
-        (forge.claim("D13/1", 1.0 + 1e-9, "lower", params=params), "claimed"),
-        (forge.claim("D13/1", 0.0, "lower", params=params), "above 0"),
+        (forge.claim("margin.bounds", 1.0 + 1e-9, "lower", params=params), "claimed"),
+        (forge.claim("margin.bounds", 0.0, "lower", params=params), "above 0"),
     ):
         report = replace(lower, claims=(claim,), sealed=None).verify()
         assert word in report.reason
@@ -66,7 +66,9 @@ def test_one_class_against_the_rest():
         values = X @ fitted.coef_[k]
         margin = (values[side > 0].min() - values[side < 0].max()) / 2 / np.linalg.norm(fitted.coef_[k])
         params = {"intercept": True, "radius": 8.0, "class": k}
-        case = forge.Case((forge.claim("D13/1", margin * (1 - 1e-9), "lower", params=params),), fitted, X, y).seal()
+        case = forge.Case(
+            (forge.claim("margin.bounds", margin * (1 - 1e-9), "lower", params=params),), fitted, X, y
+        ).seal()
         assert measured(case) == pytest.approx(margin, rel=1e-12)
         borrowed = case.with_claim(params=params | {"class": (k + 1) % 3}, witness={"w": fitted.coef_[k]})
         assert not borrowed.verify().holds
@@ -91,7 +93,9 @@ def test_a_separable_set_is_never_called_inseparable():
         rows = rng.permutation(8)[: rng.integers(2, 5)]
         intercept = bool(rng.integers(2))
         witness = {"rows": rows, "set": np.zeros(len(rows), dtype=np.int64)}
-        stated = forge.claim("D14/1", 1.0, "lower", params={"form": "ii", "intercept": intercept}, witness=witness)
+        stated = forge.claim(
+            "inseparability", 1.0, "lower", params={"form": "ii", "intercept": intercept}, witness=witness
+        )
         report = forge.Case((stated,), forge.model(np.ones((1, 2)), 0.0, [0, 1]), X, y).seal().verify()
         if report.holds:
             accepted += 1
@@ -131,6 +135,6 @@ def test_updates_on_rows_that_were_right_are_not_mistakes():
     X, y = np.array([[1.0], [-1.0]]), np.array([1, 0])
     params = {"updates": 3, "margin": 1.0 - 1e-9, "radius": 1.0 + 1e-9, "intercept": False, "rate": 1.0}
     witness = {"sequence": np.array([0, 0, 0]), "separator": np.array([1.0])}
-    stated = forge.claim("D17/1", 4.0, params=params, witness=witness)
+    stated = forge.claim("perceptron.mistakes", 4.0, params=params, witness=witness)
     case = forge.Case((stated,), forge.model([[3.0]], 0.0, [0, 1]), X, y).seal()
     assert "classified correctly" in case.verify().reason

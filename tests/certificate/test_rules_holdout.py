@@ -35,7 +35,7 @@ def _told(y, loss):
     return [str(label) for label in y.tolist()] if loss == "brier" else y
 
 
-def mean_case(template, loss="absolute"):
+def mean_case(name, loss="absolute"):
     def make(seed):
         if loss == "absolute":
             fitted, train, holdout, gaps = regression(seed)
@@ -45,13 +45,13 @@ def mean_case(template, loss="absolute"):
             _, fitted, train, holdout, score = classifier(seed)
             clip = 1.0
             losses = (1 / (1 + np.exp(-score)) - holdout[1]) ** 2
-        if template == "P03/1":
+        if name == "holdout.kl":
             p = float(losses.mean())
             bound = brentq(lambda q: kl(p, q) - math.log(1 / DELTA) / 40, p, 1 - 1e-12, xtol=1e-14)
         else:
             bound = bets.bound(losses[bets.of_rows(holdout[0], _told(holdout[1], loss))], DELTA)
         stated = forge.claim(
-            template,
+            name,
             clip * bound + 2e-9,
             delta=str(DELTA),
             params={"loss": loss, "clip": clip, "rows": 40},
@@ -77,18 +77,18 @@ def area_bound(area, pairs, one=1.0, once=1.0):
     return brentq(lambda q: kl(area, q) - once * math.log(one / DELTA) / pairs, 1e-12, area, xtol=1e-14)
 
 
-def curve_case(template):
+def curve_case(name):
     def make(seed):
         _, fitted, train, (Xh, yh), score = classifier(seed)
         a, b = int(yh.sum()), int((1 - yh).sum())
-        if template == "P06/1":
+        if name == "holdout.auc":
             area = float((score[yh == 1][:, None] > score[yh == 0][None, :]).mean())
             value = area_bound(area, min(a, b)) - 1e-9
         else:
             value = math.sqrt(math.log(4 / DELTA) / (2 * min(a, b))) + 1e-9
         params = {"positives": a, "negatives": b, "compared": 1}
-        direction = "lower" if template == "P06/1" else "upper"
-        stated = forge.claim(template, value, direction, str(DELTA), params=params, data=("holdout",))
+        direction = "lower" if name == "holdout.auc" else "upper"
+        stated = forge.claim(name, value, direction, str(DELTA), params=params, data=("holdout",))
         return forge.Case((stated,), fitted, *train, holdout=(Xh, yh)).seal()
 
     return make
@@ -105,13 +105,14 @@ def paired_case(seed):
     params = {"alone": alone, "other_alone": other_alone, "rows": 40}
     direction, value = "lower" if most < 0 else "upper", abs(most)
     stated = forge.claim(
-        "P06/3", value, direction, str(DELTA), params=params, data=("holdout",), witness={"predictions": other}
+        "holdout.paired", value, direction, str(DELTA), params=params, data=("holdout",), witness={"predictions": other}
     )
     return forge.Case((stated,), fitted, *train, holdout=(Xh, yh)).seal()
 
 
 def sign_case(seed):
-    """P06/4: the other model is right on 5 % of rows, so that the sign test proves that this one errs less often."""
+    """holdout.paired-better: the other model is right on 5 % of rows, so that the sign test proves that this one errs
+    less often."""
     rng, fitted, train, (Xh, yh), score = classifier(seed)
     right = (score > 0) == (yh == 1)
     other = np.where(rng.random(40) < 0.05, yh, 1 - yh).astype(np.int32)
@@ -120,7 +121,12 @@ def sign_case(seed):
     assert value < 0.5
     params = {"alone": alone, "other_alone": other_alone, "rows": 40}
     stated = forge.claim(
-        "P06/4", value, delta=str(DELTA), params=params, data=("holdout",), witness={"predictions": other}
+        "holdout.paired-better",
+        value,
+        delta=str(DELTA),
+        params=params,
+        data=("holdout",),
+        witness={"predictions": other},
     )
     return forge.Case((stated,), fitted, *train, holdout=(Xh, yh)).seal()
 
@@ -134,20 +140,20 @@ def coverage_case(seed):
     j = next(j for j in range(1, 41) if stats.binom.sf(j - 1, 40, 0.7) <= DELTA)
     params = {"coverage": 0.7, "rows": 40, "compared": 1}
     value = float(np.sort(sizes)[j - 1]) * (1 + 1e-9) + 1e-12
-    stated = forge.claim("P25/1", value, delta=str(DELTA), params=params, data=("holdout",))
+    stated = forge.claim("conformal.coverage", value, delta=str(DELTA), params=params, data=("holdout",))
     return forge.Case((stated,), fitted, *train, holdout=holdout).seal()
 
 
 CASES = {
-    "P03/1": mean_case("P03/1"),
-    "P05/1": mean_case("P05/1"),
-    "P03/1 brier": mean_case("P03/1", "brier"),
-    "P05/1 brier": mean_case("P05/1", "brier"),
-    "P06/1": curve_case("P06/1"),
-    "P06/2": curve_case("P06/2"),
-    "P06/3": paired_case,
-    "P06/4": sign_case,
-    "P25/1": coverage_case,
+    "holdout.kl": mean_case("holdout.kl"),
+    "holdout.betting": mean_case("holdout.betting"),
+    "holdout.kl brier": mean_case("holdout.kl", "brier"),
+    "holdout.betting brier": mean_case("holdout.betting", "brier"),
+    "holdout.auc": curve_case("holdout.auc"),
+    "holdout.thresholds": curve_case("holdout.thresholds"),
+    "holdout.paired": paired_case,
+    "holdout.paired-better": sign_case,
+    "conformal.coverage": coverage_case,
 }
 
 
@@ -178,7 +184,7 @@ def mean_truth(case):
     if bound >= 1:
         return True
     with localcontext(prec=50):
-        if case.claim.template == "P03/1":
+        if case.claim.name == "holdout.kl":
             p = sum(losses) / m
             log = exact.decimal(1 / delta).ln() / m
             return p < bound and _kl(p, bound) >= log
@@ -211,7 +217,7 @@ def curve_truth(case):
     delta = Fraction(case.claim.delta) / params["compared"]
     with localcontext(prec=50):
         value = exact.decimal(Fraction(case.claim.value))
-        if case.claim.template == "P06/2":
+        if case.claim.name == "holdout.thresholds":
             width = ((4 / exact.decimal(delta)).ln() / (2 * min(a, b))).sqrt()
             return case.claim.direction == "upper" and value >= width
         twice = sum((p > q) + (p >= q) for p in positive for q in negative)
@@ -260,18 +266,18 @@ def coverage_truth(case):
 
 
 TRUTHS = {
-    "P03/1": mean_truth,
-    "P05/1": mean_truth,
-    "P06/1": curve_truth,
-    "P06/2": curve_truth,
-    "P06/3": paired_truth,
-    "P06/4": sign_truth,
-    "P25/1": coverage_truth,
+    "holdout.kl": mean_truth,
+    "holdout.betting": mean_truth,
+    "holdout.auc": curve_truth,
+    "holdout.thresholds": curve_truth,
+    "holdout.paired": paired_truth,
+    "holdout.paired-better": sign_truth,
+    "conformal.coverage": coverage_truth,
 }
 
 
 def truth(case):
-    known = TRUTHS.get(case.claim.template)
+    known = TRUTHS.get(case.claim.name)
     return truths.truth(case) if known is None else bool(known(case))
 
 
@@ -289,7 +295,7 @@ def test_a_little_inside_is_refused(name):
         case = CASES[name](seed)
         step = 1e-7 * (1 if case.claim.direction == "lower" else -1)
         assert not case.with_claim(value=case.claim.value + step).verify().holds
-        assert not case.with_claim(delta="0.0399").verify().holds or name == "P25/1"  # j is a whole number
+        assert not case.with_claim(delta="0.0399").verify().holds or name == "conformal.coverage"  # j is a whole number
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -320,7 +326,7 @@ def test_the_better_model_cannot_be_claimed_from_the_wrong_side():
 
 
 def test_the_order_of_the_table_changes_nothing():
-    case = CASES["P05/1"](3)
+    case = CASES["holdout.betting"](3)
     order = np.argsort(np.abs(case.holdout[1] - case.holdout[0] @ case.model.coef_ - 0.2))
     X, y = case.holdout
     for turned in (order, order[::-1]):
@@ -342,7 +348,9 @@ def area(case, one, once):
     return area_bound(seen, min(a, b), one, once)
 
 
-@pytest.mark.parametrize(("name", "formula", "constants"), [("P06/1", area, (1.0, 1.0)), ("P06/2", width, (4.0, 2.0))])
+@pytest.mark.parametrize(
+    ("name", "formula", "constants"), [("holdout.auc", area, (1.0, 1.0)), ("holdout.thresholds", width, (4.0, 2.0))]
+)
 def test_constants_off_by_ten_percent_are_noticed(name, formula, constants):
     case = CASES[name](2)
     sign = 1 if case.claim.direction == "upper" else -1
@@ -358,7 +366,7 @@ def test_constants_off_by_ten_percent_are_noticed(name, formula, constants):
 @pytest.mark.parametrize("kept", [0.999, 1.5])
 def test_stakes_that_know_the_outcome_are_refused(kept):
     """Stakes that look at the row they are bet on would prove too much; the checker has its own."""
-    case = CASES["P05/1"](4)
+    case = CASES["holdout.betting"](4)
     X, y = case.holdout
     losses = np.minimum(np.abs(y - X @ case.model.coef_ - 0.2), 2.0) / 2.0
 

@@ -36,7 +36,9 @@ def test_every_claim_has_a_rule_and_belongs_to_a_family_or_to_all():
         assert issubclass(entry.rule, Rule)
         assert entry.rule is not Rule
         assert definition(code).name == entry.name
-    assert definition("D99/1") is None
+        assert definition(entry.name).name == entry.name
+    assert len(set(codes().values())) == len(codes())
+    assert definition("D99/1") is definition("data.nothing") is None
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -45,14 +47,15 @@ def test_honest_certificates_hold(name):
         report = CASES[name](seed).verify()
         assert report.holds, report.reason
         assert report.reason == ""
-        assert all(verdict.status == ("PROVED" if name[0] == "D" else "PROVED-GIVEN") for verdict in report.verdicts)
+        status = "PROVED" if definition(name.split()[0]).fact else "PROVED-GIVEN"
+        assert all(verdict.status == status for verdict in report.verdicts)
 
 
 def labelled(n: int, d: int, seed: int = 0, names=("a", "b")) -> forge.Case:
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((n, d)), np.array(names)[rng.integers(0, len(names), n)]
     fitted = forge.model(rng.standard_normal((1, d)), 0.0, names)
-    return forge.Case((forge.claim("D01/1", float(n), "lower", params={"set": "train"}),), fitted, X, y).seal()
+    return forge.Case((forge.claim("data.identity", float(n), "lower", params={"set": "train"}),), fitted, X, y).seal()
 
 
 @pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 9000])
@@ -141,7 +144,7 @@ def test_labels_of_every_kind(kind):
     fitted = forge.model(rng.standard_normal((1, 2)), 0.0, values)
     wrong = int(np.sum(values[(X @ fitted.coef_[0] > 0).astype(int)] != y))
     params = {"set": "train", "rows": 60, "loss": "zero-one", "low": wrong}
-    case = forge.Case((forge.claim("D02/1", float(wrong), params=params),), fitted, X, y).seal()
+    case = forge.Case((forge.claim("train.errors", float(wrong), params=params),), fitted, X, y).seal()
     assert case.verify().holds, case.verify().reason
 
 
@@ -233,13 +236,13 @@ def test_the_hold_out_set_is_not_the_training_set():
         ({"delta_total": "nan"}, "decimal"),
         ({"delta_total": "5e-2x"}, "decimal"),
         ({"delta_total": "٠.5"}, "decimal"),
-        ({"unreported": (("P10/1", "0.02"),)}, "ledger"),
+        ({"unreported": (("vc", "0.02"),)}, "ledger"),
         ({"unreported": (("P99", "0.001"),)}, "unknown claim"),
-        ({"unreported": (("P10/1", "-0.02"),)}, "decimal"),
-        ({"not_applicable": (NotApplicable("P10/1", "two\nlines"),)}, "one line"),
-        ({"not_applicable": (NotApplicable("P10/1", "x" * 1001),)}, "one line"),
+        ({"unreported": (("vc", "-0.02"),)}, "decimal"),
+        ({"not_applicable": (NotApplicable("vc", "two\nlines"),)}, "one line"),
+        ({"not_applicable": (NotApplicable("vc", "x" * 1001),)}, "one line"),
         ({"not_applicable": (NotApplicable("every claim", "because"),)}, "unknown claim"),
-        ({"claims": ("D01",)}, "unknown claim"),
+        ({"claims": ("data.identity",)}, "unknown claim"),
         ({"data": {"other": None}}, "about training rows"),
     ],
 )
@@ -253,8 +256,8 @@ def test_broken_certificates(fields, word):
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
-        ({"template": "P01/2"}, "unknown claim"),
-        ({"template": "P99/1"}, "unknown claim"),
+        ({"name": "P01/2"}, "unknown claim"),
+        ({"name": "P99/1"}, "unknown claim"),
         ({"value": float("nan")}, "finite"),
         ({"value": float("inf")}, "finite"),
         ({"value": "0.5"}, "number"),
@@ -270,8 +273,8 @@ def test_broken_certificates(fields, word):
         ({"delta": "0x1p-5"}, "decimal"),
         ({"delta": "0." + "0" * 70 + "1"}, "decimal"),
         ({"assumptions": ("A-IID(holdout)", "A-DELTA")}, "assumptions"),
-        ({"assumptions": (*definition("P01/1").assumptions, "A-ORDER")}, "assumptions"),
-        ({"assumptions": (*definition("P01/1").assumptions, "A-DELTA")}, "assumptions"),
+        ({"assumptions": (*definition("holdout.binomial").assumptions, "A-ORDER")}, "assumptions"),
+        ({"assumptions": (*definition("holdout.binomial").assumptions, "A-DELTA")}, "assumptions"),
         ({"data": ("test",)}, "data sets"),
         ({"data": ()}, "data sets"),
         ({"data": ("train",)}, "holdout rows"),

@@ -15,9 +15,9 @@ from tests.evidence import evidence
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("template", ["P01/1", "P07/1"])
-def test_limits_are_accepted_at_the_exact_number_and_not_inside(template, seed):
-    case = count_cases.holdout_case(seed, template)
+@pytest.mark.parametrize("name", ["holdout.binomial", "holdout.selection"])
+def test_limits_are_accepted_at_the_exact_number_and_not_inside(name, seed):
+    case = count_cases.holdout_case(seed, name)
     assert case.verify().holds, case.verify().reason
     share = Fraction(1, case.claim.params.get("compared", 1))
     assert exact_counts.limit_holds(case, "holdout", share)
@@ -32,7 +32,9 @@ def test_limits_by_hand():
     X, y = np.ones((59, 1)), np.ones(59, dtype=int)
     fitted = forge.model([[1.0]], 0.0, [0, 1])
     bound = 1 - 0.05 ** (1 / 59)
-    stated = forge.claim("P01/1", bound + 1e-12, delta="0.05", params={"errors": 0, "rows": 59}, data=("holdout",))
+    stated = forge.claim(
+        "holdout.binomial", bound + 1e-12, delta="0.05", params={"errors": 0, "rows": 59}, data=("holdout",)
+    )
     case = forge.Case((stated,), fitted, X[:2], np.array([0, 1]), holdout=(X, y)).seal()
     assert case.verify().holds
     assert bound < 0.05
@@ -52,7 +54,7 @@ def test_a_score_of_zero_counts_against_every_claim_and_so_do_ties():
     params = {"set": "train", "rows": 3, "loss": "zero-one", "low": 0}
     near = forge.model([[1.0]], 2.0**-60, [0, 1])
     X[0] = -(2.0**-60)
-    case = forge.Case((forge.claim("D02/1", 1.0, params=params),), near, X, y).seal()
+    case = forge.Case((forge.claim("train.errors", 1.0, params=params),), near, X, y).seal()
     assert case.verify().holds, case.verify().reason
     assert not case.with_claim(value=0.0).verify().holds
     assert not case.with_claim(params=params | {"low": 1}).verify().holds
@@ -70,7 +72,7 @@ def test_rows_on_the_boundary_are_open_whatever_rational_arithmetic_says(label):
     for weights, row in zip(([[2.0, -1.0, 0.0]], [[3.0, 0.0, -1.0]]), range(2)):
         params = {"set": "train", "rows": 1, "loss": "zero-one", "low": 0}
         case = forge.Case(
-            (forge.claim("D02/1", 1.0, params=params),),
+            (forge.claim("train.errors", 1.0, params=params),),
             forge.model(weights, 0.0, [0, 1]),
             X[row : row + 1],
             np.array([label]),
@@ -88,7 +90,10 @@ def test_an_outlier_does_not_blur_the_rest_of_its_block():
     y = (X @ w[0] > 0).astype(int)
     params = {"set": "train", "rows": 200, "loss": "zero-one", "low": 0}
     assert (
-        forge.Case((forge.claim("D02/1", 0.0, params=params),), forge.model(w, 0.0, [0, 1]), X, y).seal().verify().holds
+        forge.Case((forge.claim("train.errors", 0.0, params=params),), forge.model(w, 0.0, [0, 1]), X, y)
+        .seal()
+        .verify()
+        .holds
     )
 
 
@@ -146,7 +151,7 @@ def test_models_outside_the_class_are_rejected(descriptor, word):
     X, y = np.array([[1.0, 0], [0, 1.0], [-1.0, 0.3]]), np.array([1, 1, 0])
     fitted = forge.model([[1.0, 2.0]], 0.5, [0, 1])
     params = {"class": descriptor, "errors": 0, "rows": 3, "form": "c", "M": 12, "q": 0.5, "K": 9}
-    report = forge.Case((forge.claim("P10/1", 1.0, delta="0.05", params=params),), fitted, X, y).seal().verify()
+    report = forge.Case((forge.claim("vc", 1.0, delta="0.05", params=params),), fitted, X, y).seal().verify()
     assert word in report.reason
     assert not report.holds
 
@@ -172,7 +177,7 @@ def test_bernstein_uses_the_unbiased_variance():
 
 
 def test_select_needs_the_models_predictions_and_its_number():
-    case = count_cases.holdout_case(0, "P07/1")
+    case = count_cases.holdout_case(0, "holdout.selection")
     predictions = case.claim.witness["predictions"]
     without = case.with_claim(witness={"predictions": predictions[:-1]}, params=case.claim.params | {"compared": 4})
     assert "not among" in without.verify().reason
@@ -212,7 +217,7 @@ def test_models_without_a_dimension_are_in_no_space_of_functions(kind):
     found = ghost_sample_bound(wrong, 400, HalfSpaces(2).log_growth, 0.05)
     space = {"class": "function-space", "dimension": 3, "classes": 2}
     params = {"class": space, "form": "c", "errors": wrong, "rows": 400, "M": found.M, "q": found.q, "K": found.K}
-    stated = Claim("P10/1", found.bound + 1e-9, "upper", params, ("train",), "0.05", definition("P10/1").assumptions)
+    stated = Claim("vc", found.bound + 1e-9, "upper", params, ("train",), "0.05", definition("vc").assumptions)
     honest = rote.certify(X, y)
     facts = tuple(claim for claim in honest.claims if claim.is_fact)
     report = assay.verify(replace(honest, claims=(*facts, stated), unreported=()), rote, X, y)

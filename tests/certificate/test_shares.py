@@ -16,7 +16,7 @@ def made(delta):
     raise AssertionError("shares are fixed before a statement is made")
 
 
-NOT_MADE = NotApplicable("P10/1", "for a reason")
+NOT_MADE = NotApplicable("vc", "for a reason")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_the_tightest_statement_is_named_and_paid_for():
     assert certificate.tightest.value == min(claim.value for claim in rates)
     spent = sum(Fraction(claim.delta) for claim in rates)
     assert spent + sum(Fraction(delta) for _, delta in certificate.unreported) <= Fraction("0.05")
-    assert Fraction(certificate.find("P01").delta) == Fraction("0.025")
+    assert Fraction(certificate.find("holdout.binomial").delta) == Fraction("0.025")
     text = str(certificate)
     assert text.count("the tightest of the") == 1
     assert f"{certificate.tightest.statement} Confidence" in text
@@ -78,5 +78,5 @@ def test_the_labels_of_the_holdout_rows_have_no_say_in_the_shares():
         model.certify(X[:200], y[:200], holdout=(X[200:], labels), scores=True)
         for labels in (y[200:], np.ones(200, dtype=int))
     )
-    assert both.find("P01").delta == one.find("P01").delta
-    assert {code for code, _ in one.unreported} >= {"P06/1", "P06/2"}
+    assert both.find("holdout.binomial").delta == one.find("holdout.binomial").delta
+    assert {code for code, _ in one.unreported} >= {"holdout.auc", "holdout.thresholds"}

@@ -1,4 +1,4 @@
-"""Uniform stability (P17): the formula again by hand, forgeries, and where it does not apply."""
+"""Uniform stability (stability.uniform): the formula again by hand, forgeries, and where it does not apply."""
 
 import math
 from dataclasses import replace
@@ -26,7 +26,7 @@ def certified():
 def test_the_formula_again():
     model, X, y, certificate = certified()
     assert assay.verify(certificate, model, X, y).holds
-    claim, gap = certificate.find("P17"), certificate.find("kernel-logistic.gap").value
+    claim, gap = certificate.find("stability.uniform"), certificate.find("kernel-logistic.gap").value
     z, n = model.decision_function(X) * (2 * y - 1), len(X)
 
     def bound(rho):
@@ -54,11 +54,11 @@ def test_forgeries_are_refused(change):
     model, X, y, certificate = certified()
     claims = []
     for claim in certificate.claims:
-        if claim.template == "P17/1" and "value" in change:
+        if claim.name == "stability.uniform" and "value" in change:
             claims.append(replace(claim, value=change["value"] * claim.value))
-        elif claim.template == "P17/1" and "delta" in change:
+        elif claim.name == "stability.uniform" and "delta" in change:
             claims.append(replace(claim, **change))
-        elif claim.template == "P17/1":
+        elif claim.name == "stability.uniform":
             claims.append(replace(claim, params={**claim.params, **change}))
         else:
             claims.append(claim)
@@ -69,10 +69,10 @@ def test_it_falls_with_the_gap_it_builds_on():
     model, X, y, certificate = certified()
     params = certificate["kernel-logistic.gap"].params
     for other in ({"value": 0.0}, {"params": {**params, "loss": "squared"}}, {"params": {**params, "intercept": True}}):
-        claims = [replace(one, **other) if one.template == "D04/2" else one for one in certificate.claims]
+        claims = [replace(one, **other) if one.name == "kernel-duality-gap" else one for one in certificate.claims]
         report = assay.verify(replace(certificate, claims=tuple(claims)), model, X, y)
-        verdicts = {claim.template: verdict for claim, verdict in zip(claims, report.verdicts)}
-        assert not verdicts["P17/1"].holds
+        verdicts = {claim.name: verdict for claim, verdict in zip(claims, report.verdicts)}
+        assert not verdicts["stability.uniform"].holds
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_where_it_does_not_apply_it_says_why(options, word):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
     certificate = KernelLogisticRegression(**({"kernel": "rbf", "gamma": 0.1} | options)).fit(X, y).certify(X, y)
-    assert word in next(gap.reason for gap in certificate.not_applicable if gap.template == "P17/1")
+    assert word in next(gap.reason for gap in certificate.not_applicable if gap.name == "stability.uniform")
 
 
 def test_few_rows_say_nothing():
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
     model = KernelLogisticRegression(kernel="rbf", gamma=0.1, fit_intercept=False).fit(X, y)
-    assert "P17/1" in {template for template, _ in model.certify(X, y).unreported}
+    assert "stability.uniform" in {name for name, _ in model.certify(X, y).unreported}
 
 
 # Rows in a ball -----------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def in_ball(intercept):
 def test_the_formula_in_a_ball(intercept):
     model, X, y, certificate = in_ball(intercept)
     assert assay.verify(certificate, model, X, y).holds
-    claim, gap = certificate.find("P17/2"), certificate.find("linear-svm.gap").value
+    claim, gap = certificate.find("stability.ball"), certificate.find("linear-svm.gap").value
     z, n, square = model.decision_function(X) * (2 * y - 1), len(X), 1.01**2 + 0.01 * intercept
 
     def bound(rho):
@@ -133,13 +133,21 @@ def test_the_formula_in_a_ball(intercept):
 
 @pytest.mark.parametrize(
     "change",
-    [{"radius": 0.99}, {"radius": 1.0}, {"rho": 0.3}, {"rho": 2.0**-4}, {"gap": "D09/1"}, {"intercept": True}],
+    [
+        {"radius": 0.99},
+        {"radius": 1.0},
+        {"rho": 0.3},
+        {"rho": 2.0**-4},
+        {"gap": "multinomial.gap"},
+        {"intercept": True},
+    ],
     ids=str,
 )
 def test_forgeries_in_a_ball_are_refused(change):
     model, X, y, certificate = in_ball(False)
     claims = [
-        replace(one, params={**one.params, **change}) if one.template == "P17/2" else one for one in certificate.claims
+        replace(one, params={**one.params, **change}) if one.name == "stability.ball" else one
+        for one in certificate.claims
     ]
     report = assay.verify(replace(certificate, claims=tuple(claims)), model, X, y)
     assert not report.holds
@@ -158,9 +166,9 @@ def test_a_ball_needs_the_problem_it_was_proved_for(change):
         replace(one, value=1e6, params={**gap.params, **change}) if one is gap else one for one in certificate.claims
     ]
     report = assay.verify(replace(certificate, claims=tuple(claims)), model, X, y)
-    verdicts = {claim.template: verdict for claim, verdict in zip(claims, report.verdicts)}
-    assert verdicts["D04/1"].holds, verdicts["D04/1"]
-    assert not verdicts["P17/2"].holds
+    verdicts = {claim.name: verdict for claim, verdict in zip(claims, report.verdicts)}
+    assert verdicts["duality-gap"].holds, verdicts["duality-gap"]
+    assert not verdicts["stability.ball"].holds
 
 
 @pytest.mark.parametrize(
@@ -176,15 +184,15 @@ def test_a_ball_needs_the_problem_it_was_proved_for(change):
 def test_where_a_ball_does_not_help_it_says_why(model, word):
     X, y = on_the_circle(200)
     certificate = model.fit(X, y).certify(X, y, radius=1.01)
-    assert word in {one.template: one.reason for one in certificate.not_applicable}["P17/2"]
+    assert word in {one.name: one.reason for one in certificate.not_applicable}["stability.ball"]
 
 
 def test_the_radius_is_asked_for_and_believed_only_if_no_row_is_longer():
     X, y = on_the_circle(200)
     model = LogisticRegression(fit_intercept=False).fit(X, y)
-    assert "pass radius=" in {one.template: one.reason for one in model.certify(X, y).not_applicable}["P17/2"]
+    assert "pass radius=" in {one.name: one.reason for one in model.certify(X, y).not_applicable}["stability.ball"]
     short = model.certify(X, y, radius=0.5)
-    assert "longer than the radius" in {one.template: one.reason for one in short.not_applicable}["P17/2"]
+    assert "longer than the radius" in {one.name: one.reason for one in short.not_applicable}["stability.ball"]
     with pytest.raises(ValueError, match="radius must be a finite number > 0"):
         model.certify(X, y, radius=-1.0)
     with pytest.raises(ValueError, match="radius is for"):

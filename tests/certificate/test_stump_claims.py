@@ -1,4 +1,4 @@
-"""The bound of stumps by random signs (P11): honest cases made by hand, forgeries, constants, ties."""
+"""The bound of stumps by random signs (rademacher.empirical): honest cases made by hand, forgeries, constants, ties."""
 
 import math
 from dataclasses import replace
@@ -60,7 +60,7 @@ def stump_case(seed, n=90, depth=1, classes=2):
         X = np.round(2 * X) / 2
     if seed % 3 == 0:
         X[:, 1] = -0.0 if seed % 2 else 3.0
-    case = forge.Case((forge.claim("P11/1", 1.0, delta="0.05", params={}),), model, X, y)
+    case = forge.Case((forge.claim("rademacher.empirical", 1.0, delta="0.05", params={}),), model, X, y)
     params = {"class": "stumps", "draws": DRAWS, "seed": SEED, "errors": tree_forge.wrong_rows(case), "rows": n}
     return case.with_claim(params=params, value=min(1.0, exact(case) + 1e-9)).seal()
 
@@ -188,7 +188,7 @@ def test_a_border_between_equal_values_is_no_border():
     n = 128
     X = np.repeat([[0.0], [1.0]], n // 2, axis=0)
     model = tree_forge.trees(np.random.default_rng(0), 1, 1, 2, depth=1)
-    case = forge.Case((forge.claim("P11/1", 1.0, delta="0.05", params={}),), model, X, np.arange(n) % 2)
+    case = forge.Case((forge.claim("rademacher.empirical", 1.0, delta="0.05", params={}),), model, X, np.arange(n) % 2)
     params = {"class": "stumps", "draws": DRAWS, "seed": SEED, "errors": n, "rows": n}
     drawn = signs(DRAWS, n, SEED)
     halves = drawn[:, : n // 2].sum(axis=1), drawn[:, n // 2 :].sum(axis=1)

@@ -39,7 +39,7 @@ TABLES = attacks.tables(changed)
 
 
 def truth(case):
-    return TRUTHS[case.claim.template](case)
+    return TRUTHS[case.claim.name](case)
 
 
 def attack(name, mutants, seed):

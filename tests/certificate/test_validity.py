@@ -71,33 +71,33 @@ def tally(run, seed, repetitions=REPETITIONS):
 
 
 def holdout_bound(rng):
-    """P01 alone, on few hold-out rows, where it is nearly tight."""
+    """holdout.binomial alone, on few hold-out rows, where it is nearly tight."""
     (X, y), holdout = gaussians(rng, 40), gaussians(rng, 40)
     model = fit(LogisticRegression(n_jobs=1), X, y)
 
     def judge(delta):
         certificate = model.certify(X, y, delta=delta, holdout=holdout, hypothesis_class_fixed=False)
-        assert [claim.template for claim in certificate.claims if not claim.is_fact] == ["P01/1"]
+        assert [claim.name for claim in certificate.claims if not claim.is_fact] == ["holdout.binomial"]
         return broken(certificate, gaussian_risk(model))
 
     return judge
 
 
 def holdout_and_class_bound(rng):
-    """P01 and P10 read together."""
+    """holdout.binomial and vc read together."""
     (X, y), holdout = gaussians(rng, 300), gaussians(rng, 60)
     model = fit(LogisticRegression(n_jobs=1), X, y)
 
     def judge(delta):
         certificate = model.certify(X, y, delta=delta, holdout=holdout)
-        assert {claim.template for claim in certificate.claims} >= {"P01/1", "P10/1"}
+        assert {claim.name for claim in certificate.claims} >= {"holdout.binomial", "vc"}
         return broken(certificate, gaussian_risk(model))
 
     return judge
 
 
 def class_bound_on_noise(rng):
-    """P10 for a learner that fits noise as well as a half-space can."""
+    """vc for a learner that fits noise as well as a half-space can."""
     X, y = noise(rng, 120, d=3)
     models = [LogisticRegression(C=np.inf, n_jobs=1), Perceptron(max_iter=5, random_state=0, n_jobs=1)]
     best = min((fit(model, X, y) for model in models), key=lambda model: np.mean(model.predict(X) != y))
@@ -105,14 +105,14 @@ def class_bound_on_noise(rng):
 
 
 def class_bound_on_separable_rows(rng):
-    """P10 where the training error is zero and the bound says most."""
+    """vc where the training error is zero and the bound says most."""
     X, y = gaussians(rng, 150, distance=2.5, flips=0.0)
     model = fit(Perceptron(max_iter=200, random_state=0, n_jobs=1), X, y)
     return lambda delta: broken(model.certify(X, y, delta=delta), gaussian_risk(model, 2.5, 0.0))
 
 
 def three_classes(rng):
-    """P01 and P10 for the softmax on noise."""
+    """holdout.binomial and vc for the softmax on noise."""
     (X, y), holdout = noise(rng, 150, classes=3), noise(rng, 50, classes=3)
     model = fit(LogisticRegression(C=100.0, n_jobs=1, tol=1e-4), X, y)
     return lambda delta: (broken(model.certify(X, y, delta=delta, holdout=holdout), 2 / 3)[0], True)
@@ -128,7 +128,7 @@ def know_nothing(d):
 
 
 def best_of_twenty(rng, paid=True):
-    """P07: the best of twenty models on one hold-out set; every one of them has risk 1/2."""
+    """holdout.selection: the best of twenty models on one hold-out set; every one of them has risk 1/2."""
     (X, y), (Xh, yh) = noise(rng, 30, d=20), noise(rng, 60, d=20)
     models = list(know_nothing(20))
     predictions = [model.predict(Xh) for model in models]
@@ -151,7 +151,7 @@ def clipped_mean(mean, deviation):
 
 
 def regression(rng):
-    """P05: the clipped absolute error of a fitted line."""
+    """holdout.betting: the clipped absolute error of a fitted line."""
     x, xh = rng.normal(size=20), rng.normal(size=400)
     y, yh = x + 0.3 * rng.normal(size=20), xh + 0.3 * rng.normal(size=400)
     model = LinearRegression(n_jobs=1).fit(x[:, None], y)
@@ -220,7 +220,7 @@ def best_of_many_splits(rng):
     def judge(delta):
         fixed = {"delta": delta, "hypothesis_class_fixed": False}
         certificates = (model.certify(X, y, holdout=held, **fixed) for model, held in tried)
-        return min(one.find("P01").value for one in certificates) < 0.5, True
+        return min(one.find("holdout.binomial").value for one in certificates) < 0.5, True
 
     return judge
 

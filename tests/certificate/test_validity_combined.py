@@ -24,7 +24,7 @@ def true_risk(share):
 
 
 def chosen_share(rng, shares=SHARES, held=80):
-    """P41 at the share that looks best on the very hold-out rows."""
+    """selective.risk at the share that looks best on the very hold-out rows."""
     model = VotingClassifier([("sign", LogisticRegression())], voting="soft", rule="majority", n_jobs=1)
     model.fit(*TRAIN)
     model._keep([sign_of_first()])
@@ -36,14 +36,14 @@ def chosen_share(rng, shares=SHARES, held=80):
 
     def judge(delta):
         found = model.certify(*TRAIN, holdout=(Xh, yh), delta=delta, hypothesis_class_fixed=False, scores=True)
-        limit = min([one.value for one in found.claims if one.template == "P41/1"], default=1.0)
+        limit = min([one.value for one in found.claims if one.name == "selective.risk"], default=1.0)
         return limit < true_risk(best), limit < 1
 
     return judge
 
 
 def fixed_share(rng, share=0.7, held=80):
-    """P41/2 at a share that was fixed before the hold-out rows were drawn."""
+    """selective.fixed at a share that was fixed before the hold-out rows were drawn."""
     model = VotingClassifier([("sign", LogisticRegression())], voting="soft", rule="majority", n_jobs=1, share=share)
     model.fit(*TRAIN)
     model._keep([sign_of_first()])
@@ -51,7 +51,7 @@ def fixed_share(rng, share=0.7, held=80):
 
     def judge(delta):
         found = model.certify(*TRAIN, holdout=holdout, delta=delta, hypothesis_class_fixed=False)
-        limit = min([one.value for one in found.claims if one.template == "P41/2"], default=1.0)
+        limit = min([one.value for one in found.claims if one.name == "selective.fixed"], default=1.0)
         return limit < true_risk(share), limit < 1
 
     return judge
@@ -65,7 +65,7 @@ COSTS = np.array([[0.0, 1.0], [3.0, 0.0]])
 
 
 def chosen_threshold(rng):
-    """P42/1: the posterior is known, so is the cost of every threshold; the best of 99 on 50 rows is taken."""
+    """cost.chosen: the posterior is known, so is the cost of every threshold; the best of 99 on 50 rows is taken."""
     y = rng.integers(0, 2, 50)
     X = np.column_stack([rng.normal(size=50) + 2.0 * y - 1.0, np.zeros(50)])
     model = CostClassifier(LogisticRegression(), COSTS, choose="holdout", holdout=0.5, n_jobs=1).fit(X, y)
@@ -81,7 +81,7 @@ def chosen_threshold(rng):
 
     def judge(delta):
         limit = min(
-            [one.value for one in model.certify(X, y, delta=delta).claims if one.template == "P42/1"], default=3.0
+            [one.value for one in model.certify(X, y, delta=delta).claims if one.name == "cost.chosen"], default=3.0
         )
         return limit < truth, limit < 3
 

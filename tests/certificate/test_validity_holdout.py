@@ -27,12 +27,12 @@ def rows(rng, n, flips=0.0):
 
 
 def curve(rng):
-    """P06/1 and P06/2: the true area is Phi(sqrt 2); shares above every threshold at once."""
+    """holdout.auc and holdout.thresholds: the true area is Phi(sqrt 2); shares above every threshold at once."""
     model, (Xh, yh) = sign_of_first(), rows(rng, 60)
 
     def judge(delta):
         found = model.certify(*TRAIN, holdout=(Xh, yh), scores=True, delta=delta, hypothesis_class_fixed=False)
-        area, width = found.find("P06").value, found.find("P06/2").value
+        area, width = found.find("holdout.auc").value, found.find("holdout.thresholds").value
         off = max(_farthest(Xh[yh == k, 0], 2.0 * k - 1.0) for k in (0, 1))
         return area > norm.cdf(math.sqrt(2)) or off > width, area > 0.5
 
@@ -46,13 +46,13 @@ def _farthest(values, mean):
 
 
 def pair(rng):
-    """P06/3: the sign of the first column, wrong for Phi(-1) of rows, against the second, wrong for 40 %."""
+    """holdout.paired: the sign of the first column, wrong for Phi(-1) of rows, against the second, wrong for 40 %."""
     model, (Xh, yh) = sign_of_first(), rows(rng, 150, flips=0.4)
     truth = norm.cdf(-1.0) - 0.4
 
     def judge(delta):
         options = {"holdout": (Xh, yh), "against": Xh[:, 1].astype(int), "hypothesis_class_fixed": False}
-        claim = model.certify(*TRAIN, delta=delta, **options).find("P06/3")
+        claim = model.certify(*TRAIN, delta=delta, **options).find("holdout.paired")
         bound = claim.value if claim.direction == "upper" else -claim.value
         return bound < truth, bound < 0
 
@@ -60,7 +60,7 @@ def pair(rng):
 
 
 def intervals(rng, extra=1):
-    """P25 for a regression: the share of new rows inside prediction +- size."""
+    """conformal.coverage for a regression: the share of new rows inside prediction +- size."""
     x = rng.normal(size=100)
     y = x + rng.standard_t(3, size=100)
     model = LinearRegression(n_jobs=1)
@@ -68,7 +68,7 @@ def intervals(rng, extra=1):
 
     def judge(delta):
         found = model.certify(*LINE, holdout=(x[:, None], y), coverage=0.8, delta=delta, hypothesis_class_fixed=False)
-        size = found.find("P25").value if extra else np.sort(np.abs(y - x))[79]
+        size = found.find("conformal.coverage").value if extra else np.sort(np.abs(y - x))[79]
         from scipy.stats import t
 
         return 2 * t.cdf(size, 3) - 1 < 0.8, True
@@ -77,12 +77,13 @@ def intervals(rng, extra=1):
 
 
 def label_sets(rng):
-    """P25 for a classifier: how often the true class is among those within `size` of the largest score."""
+    """conformal.coverage for a classifier: how often the true class is among those within `size` of the largest
+    score."""
     model, (Xh, yh) = sign_of_first(), rows(rng, 80)
 
     def judge(delta):
         asked = {"holdout": (Xh, yh), "coverage": 0.9, "delta": delta, "hypothesis_class_fixed": False}
-        size = model.certify(*TRAIN, **asked).find("P25").value
+        size = model.certify(*TRAIN, **asked).find("conformal.coverage").value
         return norm.cdf(1.0 + size) < 0.9, True
 
     return judge
@@ -115,7 +116,7 @@ def compared_after_looking(rng):
 
     def judge(delta):
         options = {"holdout": (X, y), "against": worst, "hypothesis_class_fixed": False}
-        claim = sign_of_first().certify(*TRAIN, delta=delta, **options).find("P06/3")
+        claim = sign_of_first().certify(*TRAIN, delta=delta, **options).find("holdout.paired")
         return claim.direction == "lower", True
 
     return judge

@@ -16,12 +16,12 @@ from tests.certificate.forged_files import Parts, certificate_forgeries
 
 def certificate():
     case = count_cases.holdout_case(0)
-    facts = forge.claim("D01/1", float(len(case.X)), "lower", params={"set": "train"})
+    facts = forge.claim("data.identity", float(len(case.X)), "lower", params={"set": "train"})
     case = replace(case, claims=(facts, case.claim), sealed=None).seal()
     return replace(
         case.sealed,
-        not_applicable=(NotApplicable("P10/1", "too few rows for <this> class"),),
-        unreported=(("P10/1", "0.01"),),
+        not_applicable=(NotApplicable("vc", "too few rows for <this> class"),),
+        unreported=(("vc", "0.01"),),
     )
 
 
@@ -41,10 +41,10 @@ def test_text_says_everything_once():
 
 
 def test_every_assumption_of_every_claim_has_words():
-    for code in codes():
-        meaning = definition(code)
-        assert all(meaning.assumption(name) != "unknown assumption" for name in meaning.assumptions), code
-        assert set(meaning.own_assumptions) <= set(meaning.assumptions) - set(ASSUMPTIONS), code
+    for name in codes().values():
+        meaning = definition(name)
+        assert all(meaning.assumption(code) != "unknown assumption" for code in meaning.assumptions), name
+        assert set(meaning.own_assumptions) <= set(meaning.assumptions) - set(ASSUMPTIONS), name
 
 
 def test_facts_alone_need_no_assumptions():
@@ -92,7 +92,7 @@ def test_unknown_claims_have_no_sentence_and_hide_none():
 
 @pytest.mark.parametrize("form", ["", "\x1b[2J", ["axes"], None])
 def test_a_part_that_a_forged_parameter_names_is_no_sentence(form):
-    forged = forge.claim("D21/1", 1.0, "lower", params={"rows": 3, "clusters": 2, "form": form})
+    forged = forge.claim("kmeans.lower-bound", 1.0, "lower", params={"rows": 3, "clusters": 2, "form": form})
     text = str(replace(certificate(), claims=(forged, *certificate().claims)))
-    assert "A malformed claim 'D21/1'" in text
+    assert "A malformed claim 'kmeans.lower-bound'" in text
     assert "\x1b" not in text

@@ -166,7 +166,7 @@ def vote_case(seed: int) -> forge.Case:
         "shared_seed": 7 * (seed % 3),
     }
     witness = {"seeds": rng.integers(0, 2**31, T)}
-    stated = forge.claim("P19/1", 1.0, delta="0.05", params=params, witness=witness)
+    stated = forge.claim("pac-bayes.vote", 1.0, delta="0.05", params=params, witness=witness)
     case = forge.Case((stated,), model, X, y)
     return case.with_claim(value=min(1.0, vote_value(case) + 1e-9)).seal()
 
@@ -252,7 +252,7 @@ def occam_case(seed: int) -> forge.Case:
     model = trees(rng, 1, 2, 2 + seed % 2, depth=1 + seed % 2)
     X, y, wrong = labelled(rng, model, 80, 0.1)
     params = {"code": "tree/1", "errors": wrong, "rows": 80}
-    case = forge.Case((forge.claim("P09/1", 1.0, delta="0.05", params=params),), model, X, y)
+    case = forge.Case((forge.claim("occam", 1.0, delta="0.05", params=params),), model, X, y)
     return case.with_claim(value=min(1.0, occam_value(case) + 1e-9)).seal()
 
 
@@ -291,7 +291,7 @@ def growth_case(seed: int) -> forge.Case:
     K = count_cases.ghost_threshold(wrong, n, class_ways(descriptor, 5 * n), 0.05)
     value = float(stats.beta.ppf(0.5, K - wrong, 4 * n - (K - wrong) + 1)) + 1e-9
     params = {"class": descriptor, "form": "c", "errors": wrong, "rows": n, "M": 4 * n, "q": 0.5, "K": K}
-    return forge.Case((forge.claim("P10/1", value, delta="0.05", params=params),), model, X, y).seal()
+    return forge.Case((forge.claim("vc", value, delta="0.05", params=params),), model, X, y).seal()
 
 
 def growth_truth(case: forge.Case) -> bool:
@@ -344,7 +344,7 @@ def margin_case(seed: int) -> forge.Case:
     X, y, _ = labelled(rng, model, n, 0.02)
     base = {"class": "stumps", "d": 2} if seed % 2 else {"class": "trees", "d": 2, "leaves": 2}
     params = {"class": base, "exponent": -(seed % 2), "rows": n}
-    case = forge.Case((forge.claim("P15/1", 1.0, delta="0.05", params=params),), model, X, y)
+    case = forge.Case((forge.claim("margin.boosting", 1.0, delta="0.05", params=params),), model, X, y)
     return case.with_claim(value=min(1.0, margin_value(case) + 1e-9)).seal()
 
 
@@ -373,11 +373,13 @@ def duality_case(seed: int, direction: str = "upper") -> forge.Case:
     cap = 1.0 if seed % 2 else 0.2
     params: dict = {"rows": n, "cap": cap}
     if direction == "lower":
-        bare = forge.Case((forge.claim("D25/1", 0.0, "lower", params=params),), model, X, y)
+        bare = forge.Case((forge.claim("boosting.margin-duality", 0.0, "lower", params=params),), model, X, y)
         params["rho"] = float(min(exact_margins(bare))) * (1 - 1e-12)
         return bare.with_claim(value=params["rho"] * (1 - 1e-9), params=params).seal()
     weights = rng.random(n)
-    bare = forge.Case((forge.claim("D25/1", 0.0, params=params, witness={"weights": weights}),), model, X, y)
+    bare = forge.Case(
+        (forge.claim("boosting.margin-duality", 0.0, params=params, witness={"weights": weights}),), model, X, y
+    )
     return bare.with_claim(value=float(edge_bound(bare)) * (1 + 1e-9) + 1e-12).seal()
 
 
@@ -401,18 +403,18 @@ def duality_truth(case: forge.Case) -> bool:
 
 
 CASES = {
-    "P19/1": vote_case,
-    "P19/1 committees": committee_case,
-    "P09/1": occam_case,
-    "P10/1": growth_case,
-    "P15/1": margin_case,
-    "D25/1": duality_case,
-    "D25/1 lower": lambda seed: duality_case(seed, "lower"),
+    "pac-bayes.vote": vote_case,
+    "pac-bayes.vote committees": committee_case,
+    "occam": occam_case,
+    "vc": growth_case,
+    "margin.boosting": margin_case,
+    "boosting.margin-duality": duality_case,
+    "boosting.margin-duality lower": lambda seed: duality_case(seed, "lower"),
 }
 TRUTHS = {
-    "P19/1": vote_truth,
-    "P09/1": occam_truth,
-    "P10/1": growth_truth,
-    "P15/1": margin_truth,
-    "D25/1": duality_truth,
+    "pac-bayes.vote": vote_truth,
+    "occam": occam_truth,
+    "vc": growth_truth,
+    "margin.boosting": margin_truth,
+    "boosting.margin-duality": duality_truth,
 }

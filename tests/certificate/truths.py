@@ -15,7 +15,7 @@ from tests.certificate.forge import Case, gap_params
 
 def truth(case: Case) -> bool:
     """Is the last claim true (for gaps: proved at its number), decided without the checker?"""
-    return _TRUTHS[case.claim.template](case)
+    return _TRUTHS[case.claim.name](case)
 
 
 def at_most(case: Case, quantity: Fraction | Decimal, slip: float = 1e-9) -> bool:
@@ -214,19 +214,19 @@ def _clipped(case: Case) -> bool:
 
 
 _TRUTHS = {
-    "D01/1": _identity,
-    "D02/1": _errors,
-    "D03/1": _floor,
-    "D04/1": _gap,
-    "D05/1": _suboptimal,
-    "D09/1": lambda case: at_most(case, multinomial_gap(case)),
-    "D13/1": _margin,
-    "D14/1": _inseparable,
-    "D15/1": _enclosure,
-    "D17/1": _mistakes,
-    "D19/3": _gaussian,
-    "P01/1": lambda case: _counted(case, "holdout", Fraction(1)),
-    "P04/1": _clipped,
-    "P07/1": lambda case: _counted(case, "holdout", Fraction(1, case.claim.params["compared"])),
-    "P10/1": _vc,
+    "data.identity": _identity,
+    "train.errors": _errors,
+    "train.error-floor": _floor,
+    "duality-gap": _gap,
+    "suboptimality": _suboptimal,
+    "multinomial.gap": lambda case: at_most(case, multinomial_gap(case)),
+    "margin.bounds": _margin,
+    "inseparability": _inseparable,
+    "solution.enclosure": _enclosure,
+    "perceptron.mistakes": _mistakes,
+    "gaussian.mle": _gaussian,
+    "holdout.binomial": lambda case: _counted(case, "holdout", Fraction(1)),
+    "holdout.empirical-bernstein": _clipped,
+    "holdout.selection": lambda case: _counted(case, "holdout", Fraction(1, case.claim.params["compared"])),
+    "vc": _vc,
 }

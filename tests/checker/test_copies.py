@@ -68,11 +68,11 @@ class TestVouched:
     seen = np.where(np.arange(1500) < 500, y, -1)
 
     def forged(self, model, monkeypatch):
-        """Return the verdict about P60 of an issuer that does not look at its own rows."""
+        """Return the verdict about teacher.disagreement of an issuer that does not look at its own rows."""
         monkeypatch.setattr(_vouched, "check_drawn", lambda *arguments: None)
         certificate = model.certify(self.X, self.seen)
         report = assay.verify(certificate, model, *labelled_rows(self.X, self.seen))
-        return next(one for one in report.verdicts if one.claim == "disagreement.vouched")
+        return next(one for one in report.verdicts if one.claim == "teacher.disagreement")
 
     @pytest.mark.parametrize("how", ["one", "jittered", "pairs", "twenty", "labelled"])
     def test_picked_rows_are_rejected(self, how, monkeypatch):
@@ -85,7 +85,7 @@ class TestVouched:
             "twenty": np.concatenate([own[:430], np.repeat(sure, 20, axis=0)]),
             "labelled": self.X[:450],
         }[how]
-        gap = next(one for one in model.certify(self.X, self.seen).not_applicable if one.template == "P60/1")
+        gap = next(one for one in model.certify(self.X, self.seen).not_applicable if one.name == "teacher.disagreement")
         assert "repeat each other" in gap.reason or "training rows again" in gap.reason
         assert self.forged(model, monkeypatch).status == "REJECTED"
 
@@ -100,7 +100,7 @@ class TestVouched:
         assert np.array_equal(model.split_, split)
         monkeypatch.setattr(_vouched, "check_drawn", lambda *arguments: None)
         report = assay.verify(model.certify(X, y), model, *labelled_rows(X, y))
-        verdict = next(one for one in report.verdicts if one.claim == "disagreement.vouched")
+        verdict = next(one for one in report.verdicts if one.claim == "teacher.disagreement")
         assert verdict.status == "REJECTED"
         assert "kept from the teacher" in verdict.reason
 
@@ -108,7 +108,7 @@ class TestVouched:
         X = np.round(self.X * 4) / 4  # so that rows repeat by themselves
         model = VouchedClassifier(random_state=0).fit(X, self.seen)
         certificate, own = model.certify(X, self.seen), labelled_rows(X, self.seen)
-        claim = certificate.find("P60")
+        claim = certificate.find("teacher.disagreement")
         rows_seen, repeats = {tuple(row) for row in own[0]}, 0
         for row in map(tuple, model.unlabelled_):
             repeats += row in rows_seen

@@ -77,8 +77,8 @@ def test_verifying_loads_the_named_families_and_what_the_audit_lists(model, at_m
 def test_a_claim_that_no_family_has_loads_no_further_family():
     certificate, stored, X, y = fitted(LogisticRegression())
     for forged in (
-        replace(certificate, claims=(*certificate.claims, replace(certificate.claims[0], template="D99/1"))),
-        replace(certificate, not_applicable=(NotApplicable("every claim", "No reason."),)),
+        replace(certificate, claims=(*certificate.claims, replace(certificate.claims[0], name="D99/1"))),
+        replace(certificate, not_applicable=(NotApplicable("Every claim", "No reason."),)),
         replace(certificate, unreported=(("D99", "0.001"),)),
     ):
         holds, modules = imported(forged, stored, X, y)
@@ -98,3 +98,21 @@ def test_the_core_knows_no_family_by_name():
         tree = ast.parse(file.read_text())
         found = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         assert not {text.partition(".")[0] for text in found if isinstance(text, str)} & names, file
+
+
+def test_codes_of_claims_stand_in_the_definitions_alone():
+    """Everywhere else a claim is called by its name: a string that is a code is the key of a definition."""
+    from assay.claims.directory import codes
+
+    root, known = CHECKER.parents[0], set(codes())
+    assert "D04/1" in known
+    for file in root.rglob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        keys = {
+            id(key)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Dict) and CHECKER in file.parents
+            for key in node.keys
+        }
+        strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        assert not [node.lineno for node in strings if node.value in known and id(node) not in keys], file

@@ -23,7 +23,7 @@ def holdout_claim(model, X, y, errors, value):
     """Return a forged claim about the second half of the rows."""
     half = len(y) // 2
     params = {"errors": errors, "rows": half}
-    claim = forge.claim("P01/1", value, params=params, data=("holdout",), delta="0.05")
+    claim = forge.claim("holdout.binomial", value, params=params, data=("holdout",), delta="0.05")
     return forge.Case((claim,), model, X[:half], y[:half], holdout=(X[half:], y[half:])).seal()
 
 
@@ -60,7 +60,7 @@ def test_a_model_that_rounding_decides_gets_no_statement_and_is_told_why():
     model = LogisticRegression().fit(X, y)
     model.coef_, model.intercept_ = np.array([[1.1e16, -1.1e16, -1.1e16, 1.0]]), np.zeros(1)
     certificate = model.certify(X[:120], y[:120], holdout=(X[120:], y[120:]))
-    assert not [one for one in certificate.claims if one.template.startswith("P")]
+    assert not [one for one in certificate.claims if one.name.startswith("P")]
     assert any("Rounding decides the class of 120 of 120 rows" in one.reason for one in certificate.not_applicable)
 
 
@@ -83,7 +83,9 @@ def test_no_claim_profits_from_rows_at_a_border(name):
     held = rows, 1 - model.predict(rows)
     assert len(rows) > 50
     for errors, holds in ((len(rows), True), (len(rows) - 1, False)):
-        claim = forge.claim("P01/1", 1.0, params={"errors": errors, "rows": len(rows)}, data=("holdout",), delta="0.05")
+        claim = forge.claim(
+            "holdout.binomial", 1.0, params={"errors": errors, "rows": len(rows)}, data=("holdout",), delta="0.05"
+        )
         assert forge.Case((claim,), model, X, (X[:, 0] > 0).astype(int), holdout=held).seal().verify().holds is holds
 
 
@@ -104,7 +106,7 @@ def test_iris_is_judged_as_it_is_predicted(metric, weights):
         assert np.array_equal(guess, model.predict(X[held]))
         given = {"holdout": (X[held], y[held])}
         certificate = model.certify(X[train], y[train], **given)
-        assert certificate.find("P01").params["errors"] == int(np.sum(model.predict(X[held]) != y[held]))
+        assert certificate.find("holdout.binomial").params["errors"] == int(np.sum(model.predict(X[held]) != y[held]))
         assert assay.verify(certificate, model, X[train], y[train], **given).holds
 
 

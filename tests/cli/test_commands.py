@@ -123,7 +123,7 @@ def test_the_certified_bound_is_exact_for_its_share(learnt, folder):
     """Clopper-Pearson: at the bound, so few errors have the probability that the ledger gives it."""
     from scipy.stats import binom
 
-    claim = assay.load(folder / "m.assay").certificate.find("P01")
+    claim = assay.load(folder / "m.assay").certificate.find("holdout.binomial")
     errors, rows = claim.params["errors"], claim.params["rows"]
     assert 0.7 * 0.05 < float(claim.delta) < 0.05
     assert binom.cdf(errors, rows, claim.value) == pytest.approx(float(claim.delta), rel=1e-6)
@@ -250,7 +250,7 @@ def test_regression_has_a_bound_without_the_user_knowing_what_a_clip_is(tmp_path
     assert "errors clipped at 300" in run("learn", "diabetes", "--clip", "300", *files).output
     certificate = assay.load(tmp_path / "m.assay").certificate
     assert certificate.delta_total == "0.05"
-    assert certificate.find("P05").params["clip"] == 300
+    assert certificate.find("holdout.betting").params["clip"] == 300
     assert "The certificate holds" in run("verify", tmp_path / "m.assay", "diabetes").output
 
 
@@ -275,7 +275,11 @@ def test_json_tells_every_claim_and_a_second_run_by_folds_resumes(tmp_path):
     first = json.loads(run(*words, *files).stdout)
     scores = (tmp_path / "m.assay.scores").read_text().splitlines()
     assert first["certify"] == "folds"
-    assert [one["code"] for one in first["claims"]] == ["D01/1", "P22/1", "P62/1"]
+    assert [one["code"] for one in first["claims"]] == [
+        "data.identity",
+        "cross-validation.mean",
+        "cross-validation.baseline",
+    ]
     assert all(one["says"] for one in first["claims"])
     second = json.loads(run(*words, *files).stdout)
     again = (tmp_path / "m.assay.scores").read_text().splitlines()
@@ -314,7 +318,7 @@ def test_a_learner_that_cannot_take_part_is_listed_with_its_reason(tmp_path, mon
     output = run("learn", "iris", "--learners", "Perceptron,LogisticRegression", *files).output
     assert re.search(r"Perceptron\s+left out", output)
     assert "these rows are not for me" in output
-    assert assay.load(tmp_path / "m.assay").certificate.find("P01").value < 0.3
+    assert assay.load(tmp_path / "m.assay").certificate.find("holdout.binomial").value < 0.3
 
 
 def test_the_same_seed_gives_the_same_model_and_another_seed_another_split(tmp_path):

@@ -111,7 +111,7 @@ def test_verify_tells_a_program_what_it_tells_a_person(folder):
     certificate = assay.load(folder / "m.assay").certificate
     assert done.exit_code == 0
     assert found["holds"]
-    assert [one["code"] for one in found["claims"]] == [one.template for one in certificate]
+    assert [one["code"] for one in found["claims"]] == [one.name for one in certificate]
     assert {one["verdict"] for one in found["claims"]} <= {"PROVED", "PROVED-GIVEN"}
     assert found["if"]
     done = run("verify", folder / "m.assay", folder / "moved.csv", "--json")

@@ -262,7 +262,7 @@ def test_exact_clusters_on_a_line(seed):
     model = silent(KMeans(k, algorithm="exact"), x[:, None], sample_weight=weight)
     assert model.inertia_ == pytest.approx(partition_cost(x, weight, k), abs=1e-12)
     certificate = model.certify(x[:, None], sample_weight=weight)
-    assert certificate.find("D22").value < 1e-9
+    assert certificate.find("kmeans-1d.optimal").value < 1e-9
     assert assay.verify(certificate, model, x[:, None], sample_weight=weight).holds
 
 
@@ -271,7 +271,7 @@ def test_exact_clusters_are_never_worse_than_many_starts():
     exact = KMeans(6, algorithm="exact").fit(x)
     assert exact.inertia_ <= KMeans(6, n_init=10, random_state=0).fit(x).inertia_ * (1 + 1e-12)
     other = KMeans(6, init="random", n_init=1, random_state=0).fit(x)
-    proved = other.certify(x).find("D22").value
+    proved = other.certify(x).find("kmeans-1d.optimal").value
     assert proved >= other.inertia_ - exact.inertia_
     assert proved <= (other.inertia_ - exact.inertia_) * (1 + 1e-5) + 1e-6 * other.inertia_
 

@@ -133,7 +133,7 @@ def test_the_certificate_holds_and_forgeries_are_refused(metric):
     certificate = model.certify(X, holdout=new, clip=100.0)
     report = assay.verify(certificate, model, X, holdout=new)
     assert report.holds, report.reason
-    fact = certificate.find("D20/2")
+    fact = certificate.find("medoids.swap")
     assert fact.value < 1e-8 * model.inertia_
     assert fact.params["candidates"] == 150
     worse = KMedoids(5, metric=metric, init=np.arange(5), random_state=0).fit(X)
@@ -142,7 +142,7 @@ def test_the_certificate_holds_and_forgeries_are_refused(metric):
         worse.cluster_centers_ = X[:5]
     honest = worse.certify(X)
     assert assay.verify(honest, worse, X).holds  # it tells how much an exchange would gain
-    gain = honest.find("D20/2")
+    gain = honest.find("medoids.swap")
     D = X if metric == "precomputed" else cdist(X, X, SCIPY[metric])
     cost, after = best_exchange(D, np.arange(5))
     assert gain.value == pytest.approx(cost - after, rel=1e-6)
@@ -169,9 +169,9 @@ def test_new_rows_within_a_ball():
     model = KMedoids(3, random_state=0).fit(X)
     certificate = model.certify(X, radius=0.75)
     assert assay.verify(certificate, model, X).holds
-    assert 0.04 < certificate.find("P26").value < 0.6
+    assert 0.04 < certificate.find("kmeans.risk").value < 0.6
     taxi = KMedoids(3, metric="manhattan", random_state=0).fit(X[:200]).certify(X[:200], radius=0.75)
-    assert "Euclidean" in next(gap.reason for gap in taxi.not_applicable if gap.template == "P26/1")
+    assert "Euclidean" in next(gap.reason for gap in taxi.not_applicable if gap.name == "kmeans.risk")
 
 
 def test_refusals_and_examples():

@@ -127,7 +127,7 @@ def test_the_certificate_holds_and_forgeries_are_refused(kind):
     certificate = model.certify(X, **holdout, **({"clip": 60.0} if holdout else {}))
     report = assay.verify(certificate, model, X, **holdout)
     assert report.holds, report.reason
-    fact = certificate.find("D20/3")
+    fact = certificate.find("prototypes.fixed-point")
     assert fact.value == pytest.approx(model.cost_, rel=1e-5)
     assert fact.params["odd"] == 0
     assert fact.params["shift"] < 1e-9
@@ -142,10 +142,12 @@ def test_the_certificate_holds_and_forgeries_are_refused(kind):
     model.prototypes_ = model.prototypes_.copy()
     model.prototypes_[0, -1] = (model.prototypes_[0, -1] + 1) % 3
     honest = model.certify(X)
-    assert honest.find("D20/3").params["odd"] >= 1
+    assert honest.find("prototypes.fixed-point").params["odd"] >= 1
     assert assay.verify(honest, model, X).holds
-    lie = replace(honest.find("D20/3"), params={**honest.find("D20/3").params, "odd": 0})
-    claims = tuple(lie if claim.template == "D20/3" else claim for claim in honest.claims)
+    lie = replace(
+        honest.find("prototypes.fixed-point"), params={**honest.find("prototypes.fixed-point").params, "odd": 0}
+    )
+    claims = tuple(lie if claim.name == "prototypes.fixed-point" else claim for claim in honest.claims)
     assert not assay.verify(replace(honest, claims=claims), model, X).holds
 
 

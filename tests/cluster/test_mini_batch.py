@@ -99,12 +99,12 @@ def test_the_certificate_tells_that_centres_are_not_means_and_forgeries_fail():
     certificate = model.certify(X, holdout=(heaps(7), None), radius=50.0)
     report = assay.verify(certificate, model, X, holdout=(heaps(7), None))
     assert report.holds, report.reason
-    fact = certificate.find("D20")
+    fact = certificate.find("kmeans.fixed-point")
     means = np.array([X[model.labels_ == j].mean(axis=0) for j in range(6)])
     apart = np.linalg.norm(means - model.cluster_centers_, axis=1).max()
     assert fact.params["shift"] == pytest.approx(apart, rel=1e-6)
     assert fact.params["shift"] > 1e-4
-    assert certificate.find("D21").value < KMeans(6, n_init=5, random_state=0).fit(X).inertia_
+    assert certificate.find("kmeans.lower-bound").value < KMeans(6, n_init=5, random_state=0).fit(X).inertia_
     for forged in (
         replace(fact, params={**fact.params, "shift": apart * 0.99}),
         replace(fact, value=fact.value * 0.999),

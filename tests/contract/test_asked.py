@@ -32,25 +32,39 @@ def test_classifiers(learner):
     certificate = model.certify(X[TRAIN], LABELS[TRAIN], **asked)
     report = assay.verify(certificate, model, X[TRAIN], LABELS[TRAIN], holdout=asked["holdout"])
     assert report.holds, report.reason
-    found = {claim.template: claim for claim in certificate.claims}
+    found = {claim.name: claim for claim in certificate.claims}
     wrong = np.mean(model.predict(X[HELD]) != LABELS[HELD])
-    assert found["P01/1"].value > wrong
+    assert found["holdout.binomial"].value > wrong
     worse = np.mean(other != LABELS[HELD])
-    paired = found["P06/3"].value if found["P06/3"].direction == "upper" else -found["P06/3"].value
+    paired = (
+        found["holdout.paired"].value
+        if found["holdout.paired"].direction == "upper"
+        else -found["holdout.paired"].value
+    )
     rows = model._known_rows(X[HELD], LABELS[HELD])
     known = evidence(model, rows, Decided).positions(rows) >= 0  # the others count as errors of its own
     assert wrong - worse < paired < wrong - worse + np.mean(~known) + 0.3
-    assert 0 < found["P06/2"].value < 0.5
-    if "P06/1" in found:
+    assert 0 < found["holdout.thresholds"].value < 0.5
+    if "holdout.auc" in found:
         score = model.decision_function(X[HELD]) if hasattr(model, "decision_function") else None
         shares = "predict_proba" if hasattr(model, "predict_proba") else "vote_shares"
         score = getattr(model, shares)(X[HELD])[:, 1] if score is None else score
         many = len(np.unique(score)) > 60  # scores within rounding of each other count as in the wrong order
-        assert 0 < roc_auc_score(LABELS[HELD], score) - found["P06/1"].value < (0.35 if many else 1.0)
-    if "P05/1" in found:
-        assert found["P05/1"].value > brier_score_loss(LABELS[HELD] == "yes", model.predict_proba(X[HELD])[:, 1])
-    said = {*found, *(gap.template for gap in certificate.not_applicable)}
-    assert {"P01/1", "P05/1", "P06/1", "P06/2", "P06/3", "P10/1", "P25/1"} <= said
+        assert 0 < roc_auc_score(LABELS[HELD], score) - found["holdout.auc"].value < (0.35 if many else 1.0)
+    if "holdout.betting" in found:
+        assert found["holdout.betting"].value > brier_score_loss(
+            LABELS[HELD] == "yes", model.predict_proba(X[HELD])[:, 1]
+        )
+    said = {*found, *(gap.name for gap in certificate.not_applicable)}
+    assert {
+        "holdout.binomial",
+        "holdout.betting",
+        "holdout.auc",
+        "holdout.thresholds",
+        "holdout.paired",
+        "vc",
+        "conformal.coverage",
+    } <= said
 
 
 @learners("regress")
@@ -62,11 +76,11 @@ def test_regressors(learner):
     report = assay.verify(certificate, model, X[TRAIN], y[TRAIN], holdout=asked["holdout"])
     assert report.holds, report.reason
     gaps = np.abs(y[HELD] - model.predict(X[HELD]))
-    found = {claim.template: claim.value for claim in certificate.claims}
-    assert np.minimum(gaps, 2.0).mean() < found["P05/1"] < 2.0
-    assert np.mean(gaps <= found["P25/1"]) >= 0.8
-    said = {*found, *(gap.template for gap in certificate.not_applicable)}
-    assert "P24/1" in said
+    found = {claim.name: claim.value for claim in certificate.claims}
+    assert np.minimum(gaps, 2.0).mean() < found["holdout.betting"] < 2.0
+    assert np.mean(gaps <= found["conformal.coverage"]) >= 0.8
+    said = {*found, *(gap.name for gap in certificate.not_applicable)}
+    assert "regression.rademacher" in said
 
 
 def test_what_cannot_be_asked_is_refused():

@@ -221,20 +221,20 @@ def test_a_model_built_anew_proves_the_same(case):
         return
     renewed = again.certify(*rows)
     assert renewed.model == found.model
-    facts, kept = ({told(one) for one in each.claims if one.template[0] == "D"} for each in (found, renewed))
+    facts, kept = ({told(one) for one in each.claims if one.name[0] == "D"} for each in (found, renewed))
     assert kept <= facts
-    assert {one.template for one in renewed.claims} <= {one.template for one in found.claims}
+    assert {one.name for one in renewed.claims} <= {one.name for one in found.claims}
     if kept < facts:
         assert len(renewed.not_applicable) > len(found.not_applicable)
     verdicts = dict(judged(found, model, rows))
-    assert all(verdicts[template] == status for template, status in judged(renewed, again, rows))
+    assert all(verdicts[name] == status for name, status in judged(renewed, again, rows))
 
 
 def told(claim):
-    return claim.template, claim.value, repr(sorted(claim.params.items()))
+    return claim.name, claim.value, repr(sorted(claim.params.items()))
 
 
 def judged(certificate, model, rows):
     report = assay.verify(certificate, model, *rows)
     assert report.structure.status == "PROVED"
-    return zip([one.template for one in certificate.claims], [one.status for one in report.verdicts], strict=True)
+    return zip([one.name for one in certificate.claims], [one.status for one in report.verdicts], strict=True)

@@ -77,9 +77,11 @@ def test_arrays_that_are_no_means_are_refused(fitted, means):
 
 def test_claims_of_other_families_and_false_values_are_refused(fitted):
     model, certificate = fitted
-    foreign = replace(certificate, claims=(*certificate.claims, Claim("D27/1", 3.0, params={"leaves": 3, "depth": 1})))
+    foreign = replace(
+        certificate, claims=(*certificate.claims, Claim("tree.facts", 3.0, params={"leaves": 3, "depth": 1}))
+    )
     assert "unknown claim" in check(foreign, model).reason
-    tighter = tuple(replace(one, value=1e-300) if one.template == "T01/1" else one for one in certificate.claims)
+    tighter = tuple(replace(one, value=1e-300) if one.name == "T01/1" else one for one in certificate.claims)
     assert not check(replace(certificate, claims=tighter), model).holds
     renamed = replace(certificate, model=replace(certificate.model, family="linear.classifier"))
     assert not check(renamed, model).holds

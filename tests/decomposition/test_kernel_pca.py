@@ -109,7 +109,7 @@ def test_claim_bounds_what_is_missed(kernel, scale):
     X = scale * rows(2)
     whole, model = KernelPCA(**kernel).fit(X), KernelPCA(2, **kernel).fit(X)
     certificate = model.certify(X)
-    claim = certificate.find("D18/2")
+    claim = certificate.find("kernel-pca.optimality")
     missed = (whole.eigenvalues_[:2].sum() - model.eigenvalues_.sum()) / len(X)
     assert missed <= claim.value <= 1e-8 * whole._kernel().diagonal(X).max() + 2e-12
     report = assay.verify(certificate, model, X)
@@ -121,7 +121,7 @@ def test_false_claims_are_refused():
     X = rows(3)
     model = KernelPCA(2, kernel="rbf").fit(X)
     honest = model.certify(X)
-    claim = honest.find("D18/2")
+    claim = honest.find("kernel-pca.optimality")
 
     def holds(**changes):
         params = {**claim.params, **changes.pop("params", {})}
@@ -139,9 +139,9 @@ def test_false_claims_are_refused():
     other.pair_coef_, other.intercept_ = other.pair_coef_[1:].copy(), other.intercept_[1:].copy()
     missed = (model.eigenvalues_.sum() - other.eigenvalues_[1:].sum()) / len(X)
     stated = other.certify(X)
-    assert stated.find("D18/2").value >= missed
+    assert stated.find("kernel-pca.optimality").value >= missed
     assert assay.verify(stated, other, X).holds
-    forged = replace(stated.find("D18/2"), value=0.9 * missed)
+    forged = replace(stated.find("kernel-pca.optimality"), value=0.9 * missed)
     assert not assay.verify(replace(stated, claims=(forged,)), other, X).holds
 
 

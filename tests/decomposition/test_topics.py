@@ -344,12 +344,12 @@ class TestCertificate:
         model, X, certificate = self.certified(how)
         report = self.holds(model, X, certificate)
         assert report.holds, report.reason
-        found = {claim.template: claim for claim in certificate.claims}
+        found = {claim.name: claim for claim in certificate.claims}
         words = X[:60].sum()
-        assert found["D51/1"].params["center"] == pytest.approx(model.score(X[:60]) / words, abs=1e-3)
-        assert ("D51/2" in found) == (how == "batch")
+        assert found["topics.bound"].params["center"] == pytest.approx(model.score(X[:60]) / words, abs=1e-3)
+        assert ("topics.monotone" in found) == (how == "batch")
         losses = -model.score_samples(X[60:])
-        assert losses.mean() <= found["P05/1"].value < 100
+        assert losses.mean() <= found["holdout.betting"].value < 100
 
     def test_estimated_priors(self):
         """One weight for each topic: it holds, and with another weight it does not."""
@@ -362,18 +362,18 @@ class TestCertificate:
     def test_forgeries(self):
         model, X, certificate = self.certified()
         for code, changes in (
-            ("D51/1", {"params": lambda p: {"center": p["center"] + 1e-4}}),
-            ("D51/1", {"value": lambda value: 0.0}),
-            ("D51/1", {"params": lambda p: {**p, "more": 1.0}}),
-            ("D51/2", {"params": lambda p: {**p, "steps": p["steps"] - 1}}),
-            ("D51/2", {"params": lambda p: {**p, "doc_steps": 1}}),
-            ("D51/2", {"witness": lambda w: {"start": w["start"][:, ::-1].copy()}}),
-            ("D51/2", {"witness": lambda w: {"start": -w["start"]}}),
-            ("P05/1", {"value": lambda value: value - 5.0}),
+            ("topics.bound", {"params": lambda p: {"center": p["center"] + 1e-4}}),
+            ("topics.bound", {"value": lambda value: 0.0}),
+            ("topics.bound", {"params": lambda p: {**p, "more": 1.0}}),
+            ("topics.monotone", {"params": lambda p: {**p, "steps": p["steps"] - 1}}),
+            ("topics.monotone", {"params": lambda p: {**p, "doc_steps": 1}}),
+            ("topics.monotone", {"witness": lambda w: {"start": w["start"][:, ::-1].copy()}}),
+            ("topics.monotone", {"witness": lambda w: {"start": -w["start"]}}),
+            ("holdout.betting", {"value": lambda value: value - 5.0}),
         ):
             claims = [
                 dataclasses.replace(claim, **{name: change(getattr(claim, name)) for name, change in changes.items()})
-                if claim.template == code
+                if claim.name == code
                 else claim
                 for claim in certificate.claims
             ]

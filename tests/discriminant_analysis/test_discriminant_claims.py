@@ -21,7 +21,7 @@ def test_certificate_holds_and_a_worse_direction_is_caught(classes, options):
     X, y = draw(10, n=700, classes=classes)
     model = LinearDiscriminantAnalysis(**options).fit(X, y)
     certificate = model.certify(X, y)
-    claim = certificate.find("D19")
+    claim = certificate.find("lda.optimality")
     report = assay.verify(certificate, model, X, y)
     assert report.holds, report.reason
     assert claim.value < 1e-5
@@ -30,11 +30,11 @@ def test_certificate_holds_and_a_worse_direction_is_caught(classes, options):
         turned.coef_ = turned.coef_ * np.array([1.05, 1, 1, 1])
         report = assay.verify(turned.certify(X, y), turned, X, y)
         assert report.holds, report.reason  # still true: the claim says how much is lost
-        lost = turned.certify(X, y).find("D19").value
+        lost = turned.certify(X, y).find("lda.optimality").value
         apart = np.diff(turned.means_, axis=0)[0]
         J = [fisher_ratio(m.coef_[0], np.outer(apart, apart), turned.sigma_) for m in (model, turned)]
         assert lost > 0.99 * (J[0] - J[1]) > 100 * claim.value
-        claims = tuple(claim if c.template == "D19/1" else c for c in turned.certify(X, y).claims)
+        claims = tuple(claim if c.name == "lda.optimality" else c for c in turned.certify(X, y).claims)
         forged = replace(turned.certify(X, y), claims=claims)
         assert "lda.optimality" in assay.verify(forged, turned, X, y).reason
     for change in ({"mu": claim.params["mu"] * 3}, {"shrinkage": 0.9}, {"covariance": "none"}):
@@ -65,7 +65,7 @@ def test_moments_and_scores_are_proved_on_whatever_offset(model, offset):
         certificate = model.certify(X, y)
         report = assay.verify(certificate, model, X, y)
         assert report.holds, report.reason
-        claim = certificate.find("D19/3")
+        claim = certificate.find("gaussian.mle")
         assert claim.params["error"] < 1e-10 + 1e-13 * offset
         assert claim.value < 1e-4 + 1e-9 * offset
 
@@ -77,7 +77,7 @@ def test_forged_moments_and_scores_are_refused(kind, classes):
     X, y = draw(15, n=300, classes=classes)
     model = kind().fit(X, y)
     certificate = model.certify(X, y)
-    claim = certificate.find("D19/3")
+    claim = certificate.find("gaussian.mle")
 
     def holds(changed, fitted=model):
         issued = replace(fitted.certify(X, y), claims=(*certificate.claims[:2], changed))

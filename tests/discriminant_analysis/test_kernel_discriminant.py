@@ -127,7 +127,7 @@ def test_claim_bounds_what_the_directions_miss(kernel, classes):
     rng = np.random.default_rng(0)
     model.pair_coef_ = model.pair_coef_ * (1 + 1e-4 * rng.normal(size=model.pair_coef_.shape))  # a worse model
     certificate = model.certify(X, y)
-    claim = certificate.find("D19/2")
+    claim = certificate.find("kernel-lda.optimality")
     M, N, _ = scatters(model._kernel()(X), y)
     regular, S = N + 0.5 * np.eye(len(X)), model.pair_coef_.T
     best = np.trace(np.linalg.solve(regular, M))
@@ -144,7 +144,7 @@ def test_false_claims_are_refused():
     X, y = two_classes()
     model = KernelDiscriminantAnalysis(gamma=0.5, mu=0.1).fit(X, y)
     honest = model.certify(X, y)
-    claim = honest.find("D19/2")
+    claim = honest.find("kernel-lda.optimality")
 
     def holds(params, **changes):
         forged = replace(claim, params={**claim.params, **params}, **changes)
@@ -158,7 +158,7 @@ def test_false_claims_are_refused():
     worse = KernelDiscriminantAnalysis(gamma=0.5, mu=0.1).fit(X, y)
     worse.pair_coef_ = worse.pair_coef_ * 1.01
     stated = worse.certify(X, y)
-    assert stated.find("D19/2").value > 1e3 * claim.value
+    assert stated.find("kernel-lda.optimality").value > 1e3 * claim.value
     assert not assay.verify(replace(stated, claims=(claim,)), worse, X, y).holds
     swapped = np.where(np.arange(len(y)) < 2, 1 - y, y)
     other = KernelDiscriminantAnalysis(gamma=0.5, mu=0.1).fit(X, swapped)

@@ -31,13 +31,13 @@ def test_quadratic_learns_what_no_line_can():
     model = QuadraticDiscriminantAnalysis().fit(X, y)
     assert model.score(X, y) > 0.95
     certificate = model.certify(X, y)
-    assert certificate.find("P10").params["class"] == {
+    assert certificate.find("vc").params["class"] == {
         "class": "function-space",
         "dimension": 6,
         "classes": 2,
     }
     assert assay.verify(certificate, model, X, y).holds
-    claim = certificate.find("P10")
+    claim = certificate.find("vc")
     small = replace(claim, params={**claim.params, "class": {**claim.params["class"], "dimension": 3}})
     claims = tuple(small if c is claim else c for c in certificate.claims)
     assert "does not belong" in assay.verify(replace(certificate, claims=claims), model, X, y).reason

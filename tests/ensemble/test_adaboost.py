@@ -265,7 +265,7 @@ def test_certificate_of_the_product():
     X, y, model = cancer()
     honest = model.certify(X, y)
     assert assay.verify(honest, model, X, y).holds
-    claim = honest.find("D24")
+    claim = honest.find("adaboost.product")
     for forged in (replace(claim, value=0.9 * claim.value), replace(claim, params={"rounds": 3})):
         others = tuple(forged if one is claim else one for one in honest.claims)
         assert not assay.verify(replace(honest, claims=others), model, X, y).holds

@@ -35,9 +35,9 @@ def test_claims_are_made_and_checked(model):
     certificate = model.certify(X, y)
     report = assay.verify(certificate, model, X, y)
     assert report.holds, report.reason
-    made = {claim.template for claim in certificate.claims} | {one.template for one in certificate.not_applicable}
-    assert made >= {"D25/1", "P10/1", "P15/1"}
-    assert {claim.direction for claim in certificate.claims if claim.template == "D25/1"} >= {"upper"}
+    made = {claim.name for claim in certificate.claims} | {one.name for one in certificate.not_applicable}
+    assert made >= {"boosting.margin-duality", "vc", "margin.boosting"}
+    assert {claim.direction for claim in certificate.claims if claim.name == "boosting.margin-duality"} >= {"upper"}
 
 
 def all_stumps(X):
@@ -67,26 +67,26 @@ def test_the_bracket_holds_the_largest_margin_and_closes(nu):
     X = rng.normal(size=(30, 2))
     y = (X[:, 0] + 0.5 * X[:, 1] > 0).astype(int)
     model = fitted(LPBoost(nu=nu, n_estimators=300, tol=1e-7), X, y)
-    claims = {c.direction: c.value for c in model.certify(X, y).claims if c.template == "D25/1"}
+    claims = {c.direction: c.value for c in model.certify(X, y).claims if c.name == "boosting.margin-duality"}
     truth = best_margin(X, 2.0 * y - 1, 1.0 if nu == 0 else 1 / (nu * 30))
     assert claims["lower"] <= truth + 1e-9
     assert claims["upper"] >= truth - 1e-9
     assert claims["upper"] - claims["lower"] < 1e-5
     boosted = fitted(AdaBoostClassifier(n_estimators=200, stump="error"), X, y)
-    bracket = {c.direction: c.value for c in boosted.certify(X, y).claims if c.template == "D25/1"}
+    bracket = {c.direction: c.value for c in boosted.certify(X, y).claims if c.name == "boosting.margin-duality"}
     smallest = best_margin(X, 2.0 * y - 1, 1.0)
     assert bracket.get("lower", 0.0) <= smallest + 1e-9 <= bracket["upper"] + 2e-9
 
 
 def test_why_it_is_not_made():
     X, y = load_iris(return_X_y=True)
-    reasons = {one.template: one.reason for one in fitted(AdaBoostClassifier(), X, y).certify(X, y).not_applicable}
-    assert "more than two classes" in reasons["D25/1"]
-    assert "more than two classes" in reasons["P15/1"]
+    reasons = {one.name: one.reason for one in fitted(AdaBoostClassifier(), X, y).certify(X, y).not_applicable}
+    assert "more than two classes" in reasons["boosting.margin-duality"]
+    assert "more than two classes" in reasons["margin.boosting"]
     weight = np.linspace(0.5, 1.5, 100)
     model = AdaBoostClassifier(n_estimators=3).fit(X[:100], y[:100], weight)
-    reasons = {o.template: o.reason for o in model.certify(X[:100], y[:100], sample_weight=weight).not_applicable}
-    assert "Row weights" in reasons["P15/1"]
+    reasons = {o.name: o.reason for o in model.certify(X[:100], y[:100], sample_weight=weight).not_applicable}
+    assert "Row weights" in reasons["margin.boosting"]
 
 
 REPETITIONS = 60

@@ -50,7 +50,7 @@ def test_models_with_boosted_members_are_certified(model, links, name):
     found = model.certify(X[:cut], y[:cut], **given)
     report = assay.verify(found, model, X[:cut], y[:cut], **given)
     assert report.holds, report.reason
-    wrong = [one for one in found.claims if one.template == "D02/1"]
+    wrong = [one for one in found.claims if one.name == "train.errors"]
     assert wrong[-1].params["low"] <= np.sum(model.predict(X[cut:]) != y[cut:]) <= wrong[-1].value
 
 

@@ -40,7 +40,7 @@ def test_the_bound_is_the_formula_on_unseen_rows():
     X, y = load_digits(return_X_y=True)
     model = ForestCommitteeClassifier(RandomForestClassifier(20), random_state=0).fit(X, y)
     certificate = model.certify(X, y)
-    claim = certificate.find("P19")
+    claim = certificate.find("pac-bayes.vote")
     errors = [np.mean(forest.predict(X[unseen]) != y[unseen]) for forest, unseen in forests(model, X, y)]
     n, r = len(y) - model.bag_size_, 2.0 ** np.arange(-5, 3)
     bounds = 1.5 * (1 - np.exp(-r * np.mean(errors) - np.log(16 / float(claim.delta)) / n)) / (1 - np.exp(-r))
@@ -63,8 +63,8 @@ def test_certificates_are_checked(base, n_forests):
 
 def test_tighter_than_the_vote_of_the_trees():
     X, y = load_digits(return_X_y=True)
-    committee = ForestCommitteeClassifier(random_state=0).fit(X, y).certify(X, y).find("P19").value
-    forest = RandomForestClassifier(100, random_state=0).fit(X, y).certify(X, y).find("P19").value
+    committee = ForestCommitteeClassifier(random_state=0).fit(X, y).certify(X, y).find("pac-bayes.vote").value
+    forest = RandomForestClassifier(100, random_state=0).fit(X, y).certify(X, y).find("pac-bayes.vote").value
     assert committee < 0.15 < 0.4 < forest
 
 
@@ -89,13 +89,13 @@ def test_many_ties_are_counted_by_both_sides():
     certificate = model.certify(X, y)
     report = assay.verify(certificate, model, X, y)
     assert report.holds, report.reason
-    assert certificate.find("D02").value >= np.sum(model.predict(X) != y)
+    assert certificate.find("train.errors").value >= np.sum(model.predict(X) != y)
 
 
 def test_without_unseen_rows_nothing_is_said():
     X, y = load_iris(return_X_y=True)
     certificate = ForestCommitteeClassifier(max_samples=1.0).fit(X, y).certify(X, y)
-    assert "was fitted to every row" in {one.template: one.reason for one in certificate.not_applicable}["P19/1"]
+    assert "was fitted to every row" in {one.name: one.reason for one in certificate.not_applicable}["pac-bayes.vote"]
 
 
 CHANCE = np.array([0.05, 0.95, 0.9, 0.1, 0.05, 0.9, 0.1, 0.95])
@@ -113,7 +113,7 @@ def bounds():
         model.fit(x[:, None].astype(float), y)
         guess = model.predict(np.arange(8.0)[:, None])
         risk = np.mean(np.where(guess == 1, 1 - CHANCE, CHANCE))
-        values = (model.certify(x[:, None].astype(float), y, delta=d).find("P19").value for d in (0.05, 0.2))
+        values = (model.certify(x[:, None].astype(float), y, delta=d).find("pac-bayes.vote").value for d in (0.05, 0.2))
         found.append([risk, *values])
     return np.array(found)
 

@@ -265,7 +265,7 @@ class TestCertificate:
         found = model.certify(X[:90], Y[:90], **given)
         report = assay.verify(found, model, X[:90], Y[:90], **given)
         assert report.holds, report.reason
-        errors = next(one for one in found.claims if one.params.get("set") == "holdout" and one.template == "D02/1")
+        errors = next(one for one in found.claims if one.params.get("set") == "holdout" and one.name == "train.errors")
         assert errors.params["low"] <= np.sum(model.predict(X[90:]) != Y[90:]) <= errors.value
         risk = found.find("selective.fixed")
         decided = ~model.rejected(X[90:])
@@ -274,19 +274,19 @@ class TestCertificate:
     def test_a_share_fixed_in_advance_has_a_clopper_pearson_limit(self):
         model = VotingClassifier(MEMBERS, rule="majority").fit(X[:90], Y[:90])
         found = model.certify(X[:90], Y[:90], holdout=(X[90:], Y[90:]))
-        assert "P41/1" not in {one.template for one in found.claims}
-        one = found.find("P41/2")
+        assert "selective.risk" not in {one.name for one in found.claims}
+        one = found.find("selective.fixed")
         wrong, decided = one.params["wrong"], one.params["decided"]
         assert one.value == pytest.approx(beta.ppf(1 - float(one.delta), wrong + 1, decided - wrong), abs=1e-8)
         asked = model.certify(X[:90], Y[:90], holdout=(X[90:], Y[90:]), scores=True)
-        assert asked.find("P41/2").value < asked.find("P41/1").value
+        assert asked.find("selective.fixed").value < asked.find("selective.risk").value
 
-    @pytest.mark.parametrize("template", ["P41/1", "P41/2"])
-    def test_forged_selective_risks_are_rejected(self, template):
+    @pytest.mark.parametrize("name", ["selective.risk", "selective.fixed"])
+    def test_forged_selective_risks_are_rejected(self, name):
         model = VotingClassifier(MEMBERS, rule="majority").fit(X[:90], Y[:90])
         given = {"holdout": (X[90:], Y[90:])}
         found = model.certify(X[:90], Y[:90], **given, scores=True)
-        at = next(i for i, one in enumerate(found.claims) if one.template == template)
+        at = next(i for i, one in enumerate(found.claims) if one.name == name)
         risk = found.claims[at]
         assert assay.verify(found, model, X[:90], Y[:90], **given).holds
         forged = [
@@ -311,7 +311,7 @@ class TestCertificate:
             model = VotingClassifier(MEMBERS, voting=voting, weights="learn", random_state=1).fit(A, t)
         found = model.certify(A, t)
         assert assay.verify(found, model, A, t).holds
-        at = next(i for i, one in enumerate(found.claims) if one.template == "D41/1")
+        at = next(i for i, one in enumerate(found.claims) if one.name == "weights.simplex")
         gap = found.claims[at]
         for one in (
             replace(gap, value=1e-140),

@@ -37,7 +37,7 @@ def test_the_squared_error_is_stated_and_checked(model, scale):
     certificate = model.certify(X, y)
     report = assay.verify(certificate, model, X, y)
     assert report.holds, report.reason
-    claim = certificate.find("D02")
+    claim = certificate.find("train.errors")
     mean = np.mean((y - model.predict(X)) ** 2)
     assert claim.params["low"] <= mean * (1 + 1e-12) + 1e-20
     assert mean <= claim.value * (1 + 1e-12)
@@ -48,7 +48,7 @@ def test_a_tree_states_its_size():
     X, y = np.arange(8.0)[:, None], np.arange(8.0)
     model = DecisionTreeRegressor(max_depth=2).fit(X, y)
     certificate = model.certify(X, y)
-    assert certificate.find("D27").params == {"leaves": 4, "depth": 2}
+    assert certificate.find("tree.facts").params == {"leaves": 4, "depth": 2}
     assert assay.verify(certificate, model, X, y).holds
 
 
@@ -56,7 +56,7 @@ def test_an_error_stated_too_small_is_rejected():
     X, y = np.random.default_rng(1).normal(size=(50, 2)), np.arange(50.0)
     model = DecisionTreeRegressor(max_depth=2).fit(X, y)
     certificate = model.certify(X, y)
-    at = next(i for i, claim in enumerate(certificate.claims) if claim.template == "D02/1")
+    at = next(i for i, claim in enumerate(certificate.claims) if claim.name == "train.errors")
     claims = list(certificate.claims)
     claims[at] = replace(claims[at], value=claims[at].value * (1 - 1e-9))
     assert not assay.verify(replace(certificate, claims=tuple(claims)), model, X, y).holds
@@ -66,4 +66,4 @@ def test_the_exponential_of_a_score_is_no_score():
     """With the Poisson loss the prediction is exp(score), which the sum of trees does not give; nothing is stated."""
     X, y = np.arange(30.0)[:, None], np.arange(30.0)
     certificate = HistGradientBoostingRegressor(loss="poisson", max_iter=3).fit(X, y).certify(X, y)
-    assert not [claim for claim in certificate.claims if claim.template == "D02/1"]
+    assert not [claim for claim in certificate.claims if claim.name == "train.errors"]

@@ -107,7 +107,7 @@ class TestCertificate:
         report = assay.verify(found, model, *train, holdout=held)
         assert report.holds, report.reason
         wrong = int(np.sum(model.predict(held[0]) != held[1]))
-        errors = next(one for one in found.claims if one.params.get("set") == "holdout" and one.template == "D02/1")
+        errors = next(one for one in found.claims if one.params.get("set") == "holdout" and one.name == "train.errors")
         assert (errors.params["low"], errors.value) == (wrong, wrong)
 
     def test_holds_for_numbers(self):
@@ -116,7 +116,7 @@ class TestCertificate:
         given = {"holdout": (X[300:], y[300:])}
         found = model.certify(X[:300], y[:300], clip=200.0, **given)
         assert assay.verify(found, model, X[:300], y[:300], **given).holds
-        assert found.find("P05").value < 200
+        assert found.find("holdout.betting").value < 200
 
     def test_another_final_learner_is_stored_but_not_certified(self, tmp_path):
         X, y = TABLES["three"]

@@ -50,7 +50,7 @@ def test_the_bound_is_made_and_checked(model):
     X, y = rows()
     model.fit(X, y)
     certificate = model.certify(X, y)
-    claim = certificate.find("P19")
+    claim = certificate.find("pac-bayes.vote")
     assert claim.value < 0.8
     report = assay.verify(certificate, model, X, y)
     assert report.holds, report.reason
@@ -60,7 +60,7 @@ def test_the_bound_is_the_formula():
     """The first form at its rate, recomputed from the members' out-of-bag errors."""
     X, y = rows()
     model = RandomForestClassifier(10, voting="hard", max_samples=0.2, random_state=3).fit(X, y)
-    claim = model.certify(X, y).find("P19")
+    claim = model.certify(X, y).find("pac-bayes.vote")
     wrong, out = model.member_votes(X) != y[:, None], model.bags().T == 0
     n = 10 / np.sum(1 / out.sum(axis=0))
     rate = 2.0 ** claim.params["rate"]
@@ -81,22 +81,22 @@ def test_the_bound_is_the_formula():
 )
 def test_why_it_is_not_made(model, words):
     X, y = rows()
-    reasons = {one.template: one.reason for one in model.fit(X, y).certify(X, y).not_applicable}
-    assert words in reasons["P19/1"]
+    reasons = {one.name: one.reason for one in model.fit(X, y).certify(X, y).not_applicable}
+    assert words in reasons["pac-bayes.vote"]
 
 
 def test_row_weights_are_refused():
     X, y = rows()
     weight = np.linspace(0.5, 1.5, len(y))
     certificate = RandomForestClassifier(5).fit(X, y, weight).certify(X, y, sample_weight=weight)
-    assert "Row weights" in {one.template: one.reason for one in certificate.not_applicable}["P19/1"]
+    assert "Row weights" in {one.name: one.reason for one in certificate.not_applicable}["pac-bayes.vote"]
 
 
 def test_rows_that_bins_were_taken_from_are_in_every_bag():
     X, y = rows(n=6_000)
     model = RandomForestClassifier(5, random_state=0).fit(X, y)
     certificate = model.certify(X, y)
-    assert certificate.find("P19").params["shared"] == 1200
+    assert certificate.find("pac-bayes.vote").params["shared"] == 1200
     assert assay.verify(certificate, model, X, y).holds
 
 
@@ -133,7 +133,7 @@ def bounds():
         model = RandomForestClassifier(11, voting="hard", max_samples=0.2, n_jobs=1, random_state=i).fit(x[:, None], y)
         guess = model.predict(np.arange(8.0)[:, None])
         risk = np.mean(np.where(guess == 1, 1 - CHANCE, CHANCE))
-        found.append([risk, *(model.certify(x[:, None], y, delta=d).find("P19").value for d in (0.05, 0.2))])
+        found.append([risk, *(model.certify(x[:, None], y, delta=d).find("pac-bayes.vote").value for d in (0.05, 0.2))])
     return np.array(found)
 
 

@@ -40,7 +40,7 @@ def certified(model, X, **options):
 
 def judged(certificate, model, X, holdout=None):
     return {
-        claim.template: verdict.status
+        claim.name: verdict.status
         for claim, verdict in zip(certificate.claims, assay.verify(certificate, model, X, holdout=holdout).verdicts)
     }
 
@@ -54,9 +54,11 @@ def test_facts_hold(model, gaps):
         X[[3, 50]] = np.nan
     model = fitted(model, X)
     certificate = certified(model, X)
-    claims = {claim.template: claim for claim in certificate.claims}
-    assert {"D50/1", "D50/2", "D50/3"} <= claims.keys()
-    assert claims["D50/1"].params["center"] == pytest.approx(model.score(X, lengths=LENGTHS) / len(X), abs=1e-12)
+    claims = {claim.name: claim for claim in certificate.claims}
+    assert {"hmm.log-likelihood", "hmm.stationary", "hmm.monotone"} <= claims.keys()
+    assert claims["hmm.log-likelihood"].params["center"] == pytest.approx(
+        model.score(X, lengths=LENGTHS) / len(X), abs=1e-12
+    )
     report = assay.verify(certificate, model, X)
     assert report.holds, report.reason
 
@@ -67,47 +69,52 @@ def test_a_longer_fit_is_nearer_to_a_fixed_point(model):
     values = []
     for n_iter in (2, 150):
         found = certified(fitted(model, X, n_iter=n_iter, tol=-1e300), X)
-        values.append(next(claim.value for claim in found.claims if claim.template == "D50/2"))
+        values.append(next(claim.value for claim in found.claims if claim.name == "hmm.stationary"))
     assert values[1] < 0.2 * values[0]
 
 
 @pytest.mark.parametrize("model", [MODELS[0], MODELS[2], MODELS[4], MODELS[7]], ids=str)
 class TestForgeries:
-    def forged(self, model, template, **changes):
+    def forged(self, model, claimed, **changes):
         X = rows(model)
         model = fitted(model, X, n_iter=3)
         certificate = certified(model, X)
         claims = [
             dataclasses.replace(claim, **{name: change(getattr(claim, name)) for name, change in changes.items()})
-            if claim.template == template
+            if claim.name == claimed
             else claim
             for claim in certificate.claims
         ]
-        return judged(dataclasses.replace(certificate, claims=tuple(claims)), model, X)[template]
+        return judged(dataclasses.replace(certificate, claims=tuple(claims)), model, X)[claimed]
 
     def test_the_unforged_holds(self, model):
-        assert self.forged(model, "D50/1", value=lambda value: value) == "PROVED"
+        assert self.forged(model, "hmm.log-likelihood", value=lambda value: value) == "PROVED"
 
     def test_another_likelihood(self, model):
-        assert self.forged(model, "D50/1", params=lambda p: {**p, "center": p["center"] + 1e-6}) == "REJECTED"
+        assert (
+            self.forged(model, "hmm.log-likelihood", params=lambda p: {**p, "center": p["center"] + 1e-6}) == "REJECTED"
+        )
 
     def test_other_lengths(self, model):
         for lengths in (LENGTHS[::-1].copy(), np.array([150]), np.array([149]), np.array([0, 150])):
-            assert self.forged(model, "D50/1", witness=lambda w, lengths=lengths: {"lengths": lengths}) == "REJECTED"
+            assert (
+                self.forged(model, "hmm.log-likelihood", witness=lambda w, lengths=lengths: {"lengths": lengths})
+                == "REJECTED"
+            )
 
     def test_nearer_to_a_fixed_point_than_it_is(self, model):
-        assert self.forged(model, "D50/2", value=lambda value: value / 2) == "REJECTED"
-        assert self.forged(model, "D50/2", params=lambda p: {**p, "start_prior": 0.5}) == "REJECTED"
-        assert self.forged(model, "D50/2", params=lambda p: {**p, "parts": "x"}) == "REJECTED"
-        assert self.forged(model, "D50/2", params=lambda p: {**p, "more": 1.0}) == "REJECTED"
+        assert self.forged(model, "hmm.stationary", value=lambda value: value / 2) == "REJECTED"
+        assert self.forged(model, "hmm.stationary", params=lambda p: {**p, "start_prior": 0.5}) == "REJECTED"
+        assert self.forged(model, "hmm.stationary", params=lambda p: {**p, "parts": "x"}) == "REJECTED"
+        assert self.forged(model, "hmm.stationary", params=lambda p: {**p, "more": 1.0}) == "REJECTED"
 
     def test_another_start(self, model):
         def moved(witness):
             return {**witness, "trans": witness["trans"][::-1].copy()}
 
-        assert self.forged(model, "D50/3", witness=moved) == "REJECTED"
-        assert self.forged(model, "D50/3", params=lambda p: {**p, "steps": p["steps"] + 1}) == "REJECTED"
-        assert self.forged(model, "D50/3", witness=lambda w: {**w, "trans": w["trans"] * 2}) == "REJECTED"
+        assert self.forged(model, "hmm.monotone", witness=moved) == "REJECTED"
+        assert self.forged(model, "hmm.monotone", params=lambda p: {**p, "steps": p["steps"] + 1}) == "REJECTED"
+        assert self.forged(model, "hmm.monotone", witness=lambda w: {**w, "trans": w["trans"] * 2}) == "REJECTED"
 
 
 class TestHoldout:
@@ -131,7 +138,7 @@ class TestHoldout:
 
     def test_the_bound_is_above_the_mean_over_sequences(self):
         model, X, (Xh, lengths), certificate = self.certified()
-        claim = next(claim for claim in certificate.claims if claim.template == "P50/1")
+        claim = next(claim for claim in certificate.claims if claim.name == "hmm.holdout")
         losses = [-model.score(Xh[8 * i : 8 * i + 8]) / 8 for i in range(len(lengths))]
         assert np.mean(losses) < claim.value < np.mean(losses) + 0.5
         report = assay.verify(certificate, model, X, holdout=(Xh, None))
@@ -139,7 +146,7 @@ class TestHoldout:
 
     def test_forgeries(self):
         model, X, (Xh, _), certificate = self.certified()
-        place = next(i for i, claim in enumerate(certificate.claims) if claim.template == "P50/1")
+        place = next(i for i, claim in enumerate(certificate.claims) if claim.name == "hmm.holdout")
         sound = certificate.claims[place]
         for change in (
             {"value": sound.value - 0.1},
@@ -159,7 +166,7 @@ class TestHoldout:
         model, X, (Xh, _), _ = self.certified()
         held = np.tile(Xh[:8], (60, 1)), [8] * 60
         certificate = model.certify(X, lengths=[8] * 30, holdout=held, clip=(0.0, 3.0))
-        claim = certificate.find("P50")
+        claim = certificate.find("hmm.holdout")
         assert claim.params["repeated"] == 59
         assert "59 of which nearly repeat an earlier one" in claim.statement
         claims = [replace_in(one, "repeated", 0) if one is claim else one for one in certificate.claims]

@@ -325,16 +325,16 @@ class TestCertificate:
         found = model.certify(*train, holdout=held)
         report = assay.verify(found, model, *train, holdout=held)
         assert report.holds, report.reason
-        errors = next(one for one in found.claims if one.params.get("set") == "holdout" and one.template == "D02/1")
+        errors = next(one for one in found.claims if one.params.get("set") == "holdout" and one.name == "train.errors")
         assert errors.params["low"] <= np.sum(model.predict(held[0]) != held[1]) <= errors.value
         if not isinstance(model, EasyEnsembleClassifier):
-            assert found.find("P42/2").value >= model.mean_cost(*held)
+            assert found.find("cost.holdout").value >= model.mean_cost(*held)
 
     def test_forged_costs_are_rejected(self):
         model = CostClassifier(cost=[[0, 1], [9, 0]], choose="holdout", random_state=0).fit(X, Y)
         found = model.certify(X, Y)
         assert assay.verify(found, model, X, Y).holds
-        at = next(i for i, one in enumerate(found.claims) if one.template == "P42/1")
+        at = next(i for i, one in enumerate(found.claims) if one.name == "cost.chosen")
         claim = found.claims[at]
         cheap = np.flatnonzero(model.predict(X) == Y)
         for one in (
@@ -344,7 +344,7 @@ class TestCertificate:
             replace(claim, params={**claim.params, "seed": 2**31}),
             replace(claim, params={**claim.params, "held": len(X) + 1}),
             replace(claim, witness={"held": cheap}),
-            replace(claim, template="P42/2"),
+            replace(claim, name="cost.holdout"),
         ):
             claims = (*found.claims[:at], one, *found.claims[at + 1 :])
             assert not assay.verify(replace(found, claims=claims), model, X, Y).holds

@@ -99,7 +99,7 @@ def test_mistake_bound(kernel, fit_intercept):
         kernel=kernel, gamma=1.0, degree=2, coef0=1.0, fit_intercept=fit_intercept, random_state=0, max_iter=100_000
     ).fit(X, y)
     certificate = model.certify(X, y)
-    claim = certificate.find("D17/2")
+    claim = certificate.find("kernel-perceptron.mistakes")
     K = model._kernel()(X) + fit_intercept
     sign = np.where(y == 1, 1.0, -1.0)
     found = np.zeros(len(X))
@@ -120,7 +120,7 @@ def test_false_claims_are_refused():
     X, y = integers(0)
     model = KernelPerceptron(gamma=0.1, random_state=0).fit(X, y)
     honest = model.certify(X, y)
-    claim = honest.find("D17/2")
+    claim = honest.find("kernel-perceptron.mistakes")
     assert model.intercept_[0] != 0
 
     def holds(params, one=model, **changes):
@@ -145,4 +145,4 @@ def test_false_claims_are_refused():
     stated = three.certify(*iris)
     report = assay.verify(stated, three, *iris)
     assert report.holds, report.reason
-    assert [one.params["class"] for one in stated.claims if one.template == "D17/2"] == [0, 1, 2]
+    assert [one.params["class"] for one in stated.claims if one.name == "kernel-perceptron.mistakes"] == [0, 1, 2]

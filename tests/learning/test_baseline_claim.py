@@ -1,4 +1,4 @@
-"""P61: the chosen classifier against the commonest class of the training rows."""
+"""holdout.baseline: the chosen classifier against the commonest class of the training rows."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -41,12 +41,15 @@ def status(certificate, model, X, y, name):
 
 def test_a_good_model_is_proved_to_beat_the_baseline_and_a_bad_one_is_not():
     model, certificate, X, y = certified(0, n=600, signal=3.0)
-    claim = certificate.find("P61")
+    claim = certificate.find("holdout.baseline")
     assert (claim.direction, judged(certificate, model, X, y)) == ("lower", "PROVED-GIVEN")
     assert 0.05 < claim.value < 0.3
     assert "below that of always predicting" in claim.statement
     model, certificate, X, y = certified(0, signal=0.0)
-    assert (certificate.find("P61").direction, judged(certificate, model, X, y)) == ("upper", "PROVED-GIVEN")
+    assert (certificate.find("holdout.baseline").direction, judged(certificate, model, X, y)) == (
+        "upper",
+        "PROVED-GIVEN",
+    )
 
 
 def test_too_few_rows_for_any_difference_are_said_and_the_certificate_holds():
@@ -58,14 +61,14 @@ def test_too_few_rows_for_any_difference_are_said_and_the_certificate_holds():
         cut = model._cut(X, y, None, np.arange(22, 30))
         certificate = issue(model, cut, delta=Decimal("0.0045"), asked=CertifyOptions(baseline=True))
         assert verify(certificate, model, X, y).holds
-        nothing += "P61/1" in [code for code, _ in certificate.unreported]
+        nothing += "holdout.baseline" in [code for code, _ in certificate.unreported]
     assert nothing
 
 
 def test_the_main_bound_keeps_nine_tenths():
     _, certificate, *_ = certified(0)
-    assert float(certificate.find("P61").delta) <= 0.1 * 0.05
-    assert float(certificate.find("P01").delta) >= 0.4 * 0.05  # the other half is for training rows
+    assert float(certificate.find("holdout.baseline").delta) <= 0.1 * 0.05
+    assert float(certificate.find("holdout.binomial").delta) >= 0.4 * 0.05  # the other half is for training rows
 
 
 @pytest.mark.parametrize(
@@ -76,10 +79,13 @@ def test_the_main_bound_keeps_nine_tenths():
 def test_forged_numbers_are_rejected(change):
     model, certificate, X, y = certified(0, n=600, signal=2.0)
     claims = [
-        replace(one, params={**one.params, **change}) if one.template == "P61/1" else one for one in certificate.claims
+        replace(one, params={**one.params, **change}) if one.name == "holdout.baseline" else one
+        for one in certificate.claims
     ]
     assert judged(replace(certificate, claims=tuple(claims)), model, X, y) == "REJECTED"
-    better = [replace(one, value=one.value + 1e-6) if one.template == "P61/1" else one for one in certificate.claims]
+    better = [
+        replace(one, value=one.value + 1e-6) if one.name == "holdout.baseline" else one for one in certificate.claims
+    ]
     assert judged(replace(certificate, claims=tuple(better)), model, X, y) == "REJECTED"
 
 
@@ -88,7 +94,7 @@ def test_it_fails_no_more_often_than_its_delta():
     failures = 0
     for seed in range(120):
         model, certificate, *_ = certified(seed, delta=0.5, signal=0.4)
-        claim = certificate.find("P61")
+        claim = certificate.find("holdout.baseline")
         fresh, truth = world(10_000 + seed, n=20_000, signal=0.4)
         y = world(seed, signal=0.4)[1]
         commonest = np.bincount(y[:80]).argmax()
@@ -109,8 +115,8 @@ def test_the_limits_fail_rarely_by_enumeration(delta):
         assert chance[limits < (p - q) / 10 - 1e-12].sum() <= delta
 
 
-def changed(certificate, template, **changes):
-    claims = [replace(one, **changes) if one.template == template else one for one in certificate.claims]
+def changed(certificate, name, **changes):
+    claims = [replace(one, **changes) if one.name == name else one for one in certificate.claims]
     return replace(certificate, claims=tuple(claims))
 
 
@@ -120,24 +126,24 @@ def test_the_sign_test_proves_that_a_model_is_better_where_bets_do_not():
     only = 0
     for seed in range(40):
         model, certificate, X, y = certified(seed, n=240, signal=1.3)
-        found = {one.template: one for one in certificate.claims}
-        if "P61/2" in found and found["P61/1"].direction == "upper":
+        found = {one.name: one for one in certificate.claims}
+        if "holdout.baseline-better" in found and found["holdout.baseline"].direction == "upper":
             only += 1
-            claim = found["P61/2"]
+            claim = found["holdout.baseline-better"]
             assert claim.statement.startswith("On new data it errs less often than always predicting")
             counts = claim.params["alone"], claim.params["alone"] + claim.params["other_alone"]
             assert binom.cdf(*counts, 0.5) <= float(claim.delta)
-            assert status(certificate, model, X, y, "holdout.better") == "PROVED-GIVEN"
+            assert status(certificate, model, X, y, "holdout.baseline-better") == "PROVED-GIVEN"
     assert only >= 3
 
 
 def test_both_statements_share_a_tenth_of_delta():
     _, certificate, *_ = certified(0, n=600, signal=3.0)
-    deltas = [Decimal(certificate.find(code).delta) for code in ("P61/1", "P61/2")]
+    deltas = [Decimal(certificate.find(code).delta) for code in ("holdout.baseline", "holdout.baseline-better")]
     assert deltas[0] == deltas[1]
     assert sum(deltas) <= Decimal("0.005")
     _, certificate, *_ = certified(0, signal=0.0)  # what is not proved is paid for all the same
-    assert "P61/2" in dict(certificate.unreported)
+    assert "holdout.baseline-better" in dict(certificate.unreported)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +153,7 @@ def test_both_statements_share_a_tenth_of_delta():
 )
 def test_a_forged_sign_test_is_rejected(change):
     model, certificate, X, y = certified(0, n=600, signal=2.0)
-    claim = certificate.find("P61/2")
+    claim = certificate.find("holdout.baseline-better")
     assert verify(certificate, model, X, y).holds
     for forged in (
         {"params": {**claim.params, **change}},
@@ -158,7 +164,7 @@ def test_a_forged_sign_test_is_rejected(change):
         {"delta": str(Decimal(claim.delta) / 2)},
         {"assumptions": ()},
     ):
-        assert not verify(changed(certificate, "P61/2", **forged), model, X, y).holds, forged
+        assert not verify(changed(certificate, "holdout.baseline-better", **forged), model, X, y).holds, forged
 
 
 def test_the_sign_test_fails_rarely_by_enumeration():
@@ -183,7 +189,7 @@ def test_the_sign_test_fails_rarely_by_enumeration():
 
 def test_it_is_seldom_said_to_be_better_where_it_is_not():
     """No signal: whatever was fitted is at most as good as the commonest class; delta is large."""
-    said = sum("P61/2" in {one.template for one in certified(seed, 0.5, signal=0.0, share=0.45)[1].claims}
+    said = sum("holdout.baseline-better" in {one.name for one in certified(seed, 0.5, signal=0.0, share=0.45)[1].claims}
                for seed in range(150))  # fmt: skip
     assert said <= 150 * 0.025 + 3 * np.sqrt(150 * 0.025)
 
@@ -191,7 +197,7 @@ def test_it_is_seldom_said_to_be_better_where_it_is_not():
 def test_more_is_proved_than_by_two_limits():
     """What the difference of two Clopper-Pearson limits, each at half of delta, would be."""
     _, certificate, _, _ = certified(0, n=600, signal=2.0)
-    claim = certificate.find("P61")
+    claim = certificate.find("holdout.baseline")
     half, m = float(claim.delta) / 2, claim.params["rows"]
     two = clopper_pearson_lower(claim.params["other_alone"], m, half) - clopper_pearson_upper(
         claim.params["alone"], m, half

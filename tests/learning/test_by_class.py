@@ -52,7 +52,7 @@ def upper(k, m, delta):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_f1_by_hand(classes):
     model, certificate, X, y = certified(0, "f1", 1 if classes == 2 else None, classes=classes, n=900, share=0.3)
-    claim, half = certificate.find("P63"), 450
+    claim, half = certificate.find("holdout.f1"), 450
     guess, truth = model.predict(X[half:]), y[half:]
     wanted = [1] if classes == 2 else range(3)
     limits = []
@@ -73,7 +73,7 @@ def kl(p, q):
 def test_balanced_by_limits_where_one_class_is_rare():
     """By the numbers of rows alone: few rows of one class waste most of the others."""
     model, certificate, X, y = certified(4, "balanced", n=1200, share=0.02)
-    claim, half = certificate.find("P64"), 600
+    claim, half = certificate.find("holdout.balanced"), 600
     guess, truth = model.predict(X[half:]), y[half:]
     own = [truth == k for k in range(2)]
     at = float(claim.delta) / 2
@@ -100,7 +100,7 @@ def test_other_classes_are_one_class_more():
     model = LogisticRegression().fit(X[:400], y[:400])
     cut = model._cut(X, y, None, np.arange(400, 800))
     found = issue(model, cut, delta=Decimal("0.05"), asked=CertifyOptions(metric="balanced"))
-    claim = found.find("P64")
+    claim = found.find("holdout.balanced")
     assert claim.params["others"] == int(np.sum(y == 7))
     assert claim.value > 1 / 3
     assert "as one more" in claim.statement
@@ -114,7 +114,7 @@ def test_other_classes_are_one_class_more():
 @pytest.mark.parametrize("classes", [2, 3])
 def test_balanced_by_hand(classes):
     model, certificate, X, y = certified(1, "balanced", classes=classes, n=900, share=0.3)
-    claim, half = certificate.find("P64"), 450
+    claim, half = certificate.find("holdout.balanced"), 450
     guess, truth = model.predict(X[half:]), y[half:]
     own = [truth == k for k in range(classes)]
     seen = np.mean([np.mean(guess[one] != k) for k, one in enumerate(own)])
@@ -126,7 +126,7 @@ def test_balanced_by_hand(classes):
     assert status(certificate, model, X, y, "holdout.balanced") == "PROVED-GIVEN"
 
 
-@pytest.mark.parametrize(("metric", "code"), [("f1", "P63"), ("balanced", "P64")])
+@pytest.mark.parametrize(("metric", "code"), [("f1", "holdout.f1"), ("balanced", "holdout.balanced")])
 @pytest.mark.parametrize("factor", [0.9, 1.1])
 def test_the_constants_are_noticed(metric, code, factor):
     model, certificate, X, y = certified(2, metric, n=900, classes=3)
@@ -145,7 +145,7 @@ def test_the_constants_are_noticed(metric, code, factor):
 
 
 def _shares_of_delta_are_noticed(model, certificate, X, y, factor):
-    claim = certificate.find("P64")
+    claim = certificate.find("holdout.balanced")
     guess, truth = model.predict(X[450:]), y[450:]
     errors = [int(np.sum(guess[truth == k] != k)) for k in range(3)]
     value = balanced_upper(errors, np.bincount(truth).tolist(), float(claim.delta) * factor)
@@ -154,7 +154,7 @@ def _shares_of_delta_are_noticed(model, certificate, X, y, factor):
     assert found == ("PROVED-GIVEN" if factor < 1 else "REJECTED")
 
 
-@pytest.mark.parametrize(("metric", "code"), [("f1", "P63"), ("balanced", "P64")])
+@pytest.mark.parametrize(("metric", "code"), [("f1", "holdout.f1"), ("balanced", "holdout.balanced")])
 def test_forgeries_are_rejected(metric, code):
     model, certificate, X, y = certified(3, metric, 0 if metric == "f1" else None, n=900, share=0.3)
     claim = certificate.find(code)
@@ -191,7 +191,7 @@ def test_bounds_hold_as_often_as_they_say(metric, place):
     draws, failed, stated = 80, 0, 0
     for seed in range(draws):
         model, certificate, _, _ = certified(seed, metric, 1 if metric == "f1" else None, 0.5, n=160, share=0.25)
-        claims = [one for one in certificate.claims if one.template in ("P63/1", "P64/1")]
+        claims = [one for one in certificate.claims if one.name in ("holdout.f1", "holdout.balanced")]
         truth, stated = truths(model, 0.25)[place], stated + len(claims)
         failed += any(truth < one.value - 1e-3 if metric == "f1" else truth > one.value + 1e-3 for one in claims)
     assert stated > draws / 2
@@ -241,7 +241,7 @@ def test_a_study_moves_the_threshold_and_bounds_the_metric(metric, learner):
     score = f1_score if metric == "f1" else balanced_accuracy_score
     own, other = (score(y == 1, one.model.predict(rows) == "yes") for one in (study, plain))
     assert own > other
-    claim = study.certificate.find("P63" if metric == "f1" else "P64")
+    claim = study.certificate.find("holdout.f1" if metric == "f1" else "holdout.balanced")
     assert (claim.value < own) if metric == "f1" else (claim.value > 1 - own)
     assert ("its F1 of yes is at least" if metric == "f1" else "balanced error rate is at most") in study.why
     assert assay.verify(study.certificate, study.model, study.raw).holds

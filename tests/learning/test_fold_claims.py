@@ -14,33 +14,41 @@ from tests.certificate import bets
 from tests.learning.fold_rows import DELTA, columns, judged, learnt, numbers
 
 
-def changed(study, template, **witness):
+def changed(study, name, **witness):
     """The certificate with other witnesses of one claim."""
     claims = tuple(
-        replace(one, witness={**one.witness, **witness}) if one.template == template else one
+        replace(one, witness={**one.witness, **witness}) if one.name == name else one
         for one in study.certificate.claims
     )
     return replace(study, certificate=replace(study.certificate, claims=claims))
 
 
-def status(study, template):
+def status(study, name):
     report = judged(study)
-    place = [one.template for one in study.certificate.claims].index(template)
+    place = [one.name for one in study.certificate.claims].index(name)
     return report.verdicts[place].status if report.verdicts else "REJECTED"
 
 
 def test_forged_witnesses_are_refused():
     study = learnt(columns(300, 8))
-    claim = study.certificate.find("P22/1")
+    claim = study.certificate.find("cross-validation.mean")
     limits = claim.witness["limits"]
     for witness in ({"limits": limits * 0.99}, {"limits": limits[:2]}, {"fold": np.zeros(300, dtype=np.int64)}):
-        assert status(changed(study, "P22/1", **witness), "P22/1") == "REJECTED"
-    lower = replace(study.certificate.find("P22/1"), value=study.certificate.find("P22/1").value * 0.999)
-    claims = tuple(lower if one.template == "P22/1" else one for one in study.certificate.claims)
-    assert status(replace(study, certificate=replace(study.certificate, claims=claims)), "P22/1") == "REJECTED"
-    limits, labels = (study.certificate.find("P62/1").witness[name] for name in ("limits", "labels"))
+        assert status(changed(study, "cross-validation.mean", **witness), "cross-validation.mean") == "REJECTED"
+    lower = replace(
+        study.certificate.find("cross-validation.mean"),
+        value=study.certificate.find("cross-validation.mean").value * 0.999,
+    )
+    claims = tuple(lower if one.name == "cross-validation.mean" else one for one in study.certificate.claims)
+    assert (
+        status(replace(study, certificate=replace(study.certificate, claims=claims)), "cross-validation.mean")
+        == "REJECTED"
+    )
+    limits, labels = (
+        study.certificate.find("cross-validation.baseline").witness[name] for name in ("limits", "labels")
+    )
     for witness in ({"limits": limits * 0.99}, {"labels": 1 - labels}, {"labels": labels + 5}):
-        assert status(changed(study, "P62/1", **witness), "P62/1") == "REJECTED"
+        assert status(changed(study, "cross-validation.baseline", **witness), "cross-validation.baseline") == "REJECTED"
 
 
 @pytest.mark.parametrize("change", [{"seed": -1}, {"seed": 0.5}, {"folds": 2}, {"folds": 301}, {"rows": 299}], ids=str)
@@ -48,15 +56,14 @@ def test_other_folds_are_refused(change):
     """Folds follow from the seed. (What another one proves about models that were fitted to the rows is not seen here,
     but by whoever makes the encodings again: A-FOLDS.)"""
     study = learnt(columns(300, 8))
-    for template in ("P22/1", "P62/1"):
-        assert status(stated(study, template, **change), template) == "REJECTED"
+    for name in ("cross-validation.mean", "cross-validation.baseline"):
+        assert status(stated(study, name, **change), name) == "REJECTED"
 
 
-def stated(study, template, **params):
+def stated(study, name, **params):
     """The certificate with other parameters of one claim."""
     claims = tuple(
-        replace(one, params={**one.params, **params}) if one.template == template else one
-        for one in study.certificate.claims
+        replace(one, params={**one.params, **params}) if one.name == name else one for one in study.certificate.claims
     )
     return replace(study, certificate=replace(study.certificate, claims=claims))
 
@@ -65,9 +72,9 @@ def stated(study, template, **params):
 def test_the_command_notices_folds_that_differ_between_claims(table):
     """Other folds beside honest ones, or alone: whatever the limits prove there, no model was made without them."""
     study = learnt(table, learners=["LogisticRegression" if "level" in table else "Ridge"])
-    mean, other = (one.template for one in study.certificate.claims if "folds" in one.params)
+    mean, other = (one.name for one in study.certificate.claims if "folds" in one.params)
     forged = stated(study, other, seed=1)
-    alone = tuple(one for one in forged.certificate.claims if one.template != mean)
+    alone = tuple(one for one in forged.certificate.claims if one.name != mean)
     alone = replace(forged, certificate=replace(forged.certificate, claims=alone))
     assert judged(study).holds
     assert "different folds" in judged(forged).reason
@@ -89,16 +96,18 @@ def test_a_table_around_the_models_of_folds_encodes_nothing():
 
 def test_forged_witnesses_of_numbers_are_refused():
     study = learnt(numbers(240, 9), learners=["Ridge"])
-    found = study.certificate.find("P22/2").witness
+    found = study.certificate.find("cross-validation.mean-loss").witness
     for witness in (
         {"limits": found["limits"] * 0.99},
         {"low": found["low"] - 1.0},
         {"high": found["high"] * 0.9},
     ):
-        assert status(changed(study, "P22/2", **witness), "P22/2") == "REJECTED"
-    found = study.certificate.find("P62/2").witness
+        assert (
+            status(changed(study, "cross-validation.mean-loss", **witness), "cross-validation.mean-loss") == "REJECTED"
+        )
+    found = study.certificate.find("cross-validation.median").witness
     for witness in ({"limits": found["limits"] * 0.99}, {"constants": found["constants"] + 1e-6}):
-        assert status(changed(study, "P62/2", **witness), "P62/2") == "REJECTED"
+        assert status(changed(study, "cross-validation.median", **witness), "cross-validation.median") == "REJECTED"
 
 
 def order_of(study, held):
@@ -112,7 +121,7 @@ def order_of(study, held):
 def test_the_constants_of_the_limits_are_noticed(factor):
     """Limits at another share of delta than the folds leave are proved if and only if it is smaller."""
     study = learnt(columns(300, 11))
-    y, claim = np.array(study.table.column("y").values()), study.certificate.find("P62/1")
+    y, claim = np.array(study.table.column("y").values()), study.certificate.find("cross-validation.baseline")
     limits = claim.witness["limits"].copy()
     label = study.model.classes_[claim.witness["labels"][0]]
     held = study.folds[0].held
@@ -120,38 +129,38 @@ def test_the_constants_of_the_limits_are_noticed(factor):
     losses = (0.5 + 0.5 * (~right & other) - 0.5 * (right & ~other))[order_of(study, held)]
     limits[0] = bets.bound(losses, 0.1 * DELTA / 3 * factor) + 1e-11
     value = -np.mean(2 * limits - 1) * np.where(claim.direction == "lower", 1, -1)
-    moved = changed(study, "P62/1", limits=limits)
+    moved = changed(study, "cross-validation.baseline", limits=limits)
     claims = tuple(
         replace(one, value=float(value - 1e-9 if one.direction == "lower" else value + 1e-9))
-        if one.template == "P62/1" else one
+        if one.name == "cross-validation.baseline" else one
         for one in moved.certificate.claims
     )  # fmt: skip
     moved = replace(moved, certificate=replace(moved.certificate, claims=claims))
-    assert (status(moved, "P62/1") == "PROVED-GIVEN") == (factor < 1)
+    assert (status(moved, "cross-validation.baseline") == "PROVED-GIVEN") == (factor < 1)
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])
 def test_the_constants_of_betting_are_noticed(factor):
     study = learnt(numbers(240, 12), learners=["Ridge"])
-    for template, share in (("P22/2", 0.9), ("P62/2", 0.1)):
-        claim = study.certificate.find(template)
+    for claimed, share in (("cross-validation.mean-loss", 0.9), ("cross-validation.median", 0.1)):
+        claim = study.certificate.find(claimed)
         low, high, limits = (np.array(claim.witness[name]) for name in ("low", "high", "limits"))
         for k, one in enumerate(study.folds):
             target = np.array(study.table.column("y").values())[one.held]
             answers = one.model.predict(study.table.take(one.held))
             target, guess = (np.clip(part, low[k], high[k]) for part in (target, answers))
             losses = np.abs(target - guess) / (high[k] - low[k])
-            if template == "P62/2":
+            if claimed == "cross-validation.median":
                 losses = (losses - np.abs(target - one.baseline) / (high[k] - low[k]) + 1) / 2
             losses = losses[order_of(study, one.held)]
             limits[k] = bets.bound(losses + 1e-10, share * DELTA / 3 * factor) + 1e-10
-        value = float(np.mean((limits if template == "P22/2" else 2 * limits - 1) * (high - low)))
+        value = float(np.mean((limits if claimed == "cross-validation.mean-loss" else 2 * limits - 1) * (high - low)))
         value = value + 1e-8 if claim.direction == "upper" else -value - 1e-8
-        moved = changed(study, template, limits=limits)
+        moved = changed(study, claimed, limits=limits)
         claims = moved.certificate.claims
-        claims = tuple(replace(one, value=value) if one.template == template else one for one in claims)
+        claims = tuple(replace(one, value=value) if one.name == claimed else one for one in claims)
         moved = replace(moved, certificate=replace(moved.certificate, claims=claims))
-        assert (status(moved, template) == "PROVED-GIVEN") == (factor < 1), template
+        assert (status(moved, claimed) == "PROVED-GIVEN") == (factor < 1), claimed
 
 
 def resealed(study, **parts):
@@ -167,7 +176,7 @@ def test_forged_models_are_refused():
     study = learnt(numbers(240, 10), learners=["Ridge"])
     inner = study.model.stored().members[0]
     wide = resealed(study, arrays={"range_": inner.arrays["range_"] * 3})
-    assert status(wide, "P22/2") == "REJECTED"
+    assert status(wide, "cross-validation.mean-loss") == "REJECTED"
     for parts in (
         {"members": inner.members[:1]},
         {"arrays": {"range_": inner.arrays["range_"][::-1].copy()}},
@@ -197,8 +206,8 @@ def violated(draws: int, confidence: str) -> np.ndarray:
             np.mean(np.where((one.predict(rows) == "b") == (a > 0), 0.2, 0.8)) - 0.01
             for one in (*(one.model for one in study.folds), study.model)
         )
-        claim = next((one for one in study.certificate.claims if one.template == "P22/1"), None)
-        beside = study.certificate.find("P62/1")
+        claim = next((one for one in study.certificate.claims if one.name == "cross-validation.mean"), None)
+        beside = study.certificate.find("cross-validation.baseline")
         wrong = [one.model.predict(study.table.take(one.held)) != y[one.held] for one in study.folds]
         whole = [stats.beta.ppf(1 - 0.9 * (1 - float(confidence)), one.sum() + 1, (~one).sum()) for one in wrong]
         failed += [
@@ -244,7 +253,9 @@ def test_bounds_of_numbers_hold_as_often_as_they_say_over_many_draws():
     failed = np.zeros(3, dtype=int)
     for seed in range(draws):
         study = learnt(numbers(90, seed), learners=["Ridge"], confidence="0.5")
-        claim, beside = (study.certificate.find(template) for template in ("P22/2", "P62/2"))
+        claim, beside = (
+            study.certificate.find(claimed) for claimed in ("cross-validation.mean-loss", "cross-validation.median")
+        )
         low, high = (claim.witness[name] for name in ("low", "high"))
         loss, base = np.empty(3), np.empty(3)
         for k, one in enumerate(study.folds):

@@ -31,7 +31,7 @@ def test_the_mean_of_the_folds_by_hand():
     for one in study.folds:
         errors = int(np.sum(one.model.predict(table.take(one.held)) != y[one.held]))
         limits.append(stats.beta.ppf(1 - 0.9 * DELTA / 3, errors + 1, len(one.held) - errors))
-    claim = study.certificate.find("P22/1")
+    claim = study.certificate.find("cross-validation.mean")
     assert claim.value == pytest.approx(np.mean(limits), abs=1e-8)
     assert study.chosen.bound == pytest.approx(1.5 * claim.value)
     assert judged(study).holds
@@ -60,15 +60,20 @@ def test_numbers_by_hand():
     parts = [np.clip(one.model.predict(study.table), low, high) for one in study.folds]
     np.testing.assert_allclose(model.predict(study.table), np.mean(parts, axis=0))
     assert judged(study).holds
-    assert study.chosen.bound == study.certificate.find("P22/2").value > study.chosen.holdout_error * 0.5
+    assert (
+        study.chosen.bound
+        == study.certificate.find("cross-validation.mean-loss").value
+        > study.chosen.holdout_error * 0.5
+    )
     assert "targets clipped to" in study.why
 
 
 @pytest.mark.parametrize("table", [columns(300, 0), numbers(150, 1)], ids=["classes", "numbers"])
 def test_the_comparison_with_the_baseline_is_said_as_it_is_measured(table):
-    """P62 is about the models of the folds, each in its own range and against its own baseline, not their mean."""
+    """cross-validation.baseline is about the models of the folds, each in its own range and against its own baseline,
+    not their mean."""
     study = learnt(table, learners=["GaussianNB" if "level" in table else "Ridge"])
-    claim = next(one for one in study.certificate.claims if one.template.startswith("P62/"))
+    claim = next(one for one in study.certificate.claims if one.name.startswith("P62/"))
     assert "on average over them" in claim.statement
     assert "outside its fold" in claim.statement
     assert "mean of the 3 models" not in claim.statement
@@ -76,7 +81,7 @@ def test_the_comparison_with_the_baseline_is_said_as_it_is_measured(table):
     assert "outside each fold" in study.why
     assert isinstance(study.why, Message)
     assert "该折之外" in in_chinese(claim)
-    if claim.template == "P62/2":
+    if claim.name == "cross-validation.median":
         assert "outside the fold are counted as its ends" in claim.statement
         assert "按端点计" in in_chinese(claim)
 

@@ -103,7 +103,7 @@ def test_a_winner_that_cannot_be_certified_makes_room_and_is_paid_for(columns, m
     found = learn(table, "y", learners=TWO)
     assert found.chosen.name != best
     assert found.candidates[-1].note == "RuntimeError: no certificate today"
-    assert float(found.certificate.find("P01").delta) < 0.0051
+    assert float(found.certificate.find("holdout.binomial").delta) < 0.0051
     assert holds(found, read(table))
 
 
@@ -225,9 +225,9 @@ def test_groups_stay_together_and_the_newest_rows_are_held_out(columns):
     split, who = found.certificate.split, table["who"]
     assert not set(who[split["train"]]) & set(who[split["holdout"]])
     assert "who" not in [column.name for column in found.model.columns]
-    bounds = [claim.template for claim in found.certificate.claims if not claim.is_fact]
-    assert bounds == ["P66/1", "P66/2"], "other bounds count rows as independent draws"
-    assert found.chosen.bound == found.certificate.find("P66").value
+    bounds = [claim.name for claim in found.certificate.claims if not claim.is_fact]
+    assert bounds == ["holdout.groups", "holdout.groups-baseline"], "other bounds count rows as independent draws"
+    assert found.chosen.bound == found.certificate.find("holdout.groups").value
     assert found.model.memory is None
     assert "In new groups like these" in found.why
     assert holds(found, table)

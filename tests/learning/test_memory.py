@@ -189,8 +189,10 @@ def test_a_bound_that_says_nothing_is_no_other_model_that_intervals_pay_for():
     rng = np.random.default_rng(5)
     table = {"x": rng.normal(size=120).tolist(), "y": (100 * rng.normal(size=120)).tolist()}
     found = assay.learn(table, "y", learners=["Ridge"], trials=1, workers=0, clip=1e-3)
-    assert "P05/1" in [code for code, _ in found.certificate.unreported]
+    assert "holdout.betting" in [code for code, _ in found.certificate.unreported]
     assert found.model.memory.compared == 1
     assert assay.verify(found.certificate, found.model, table).holds
-    found.certificate = replace(found.certificate, unreported=(*found.certificate.unreported, ("P05/1", "0.001")))
+    found.certificate = replace(
+        found.certificate, unreported=(*found.certificate.unreported, ("holdout.betting", "0.001"))
+    )
     assert not assay.verify(found.certificate, found.model, table).holds  # another model, which nobody paid for

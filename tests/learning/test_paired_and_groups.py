@@ -1,4 +1,5 @@
-"""P65: a regression against the median of the training rows; P66: hold-out groups as the draws, also against both."""
+"""holdout.median: a regression against the median of the training rows; holdout.groups: hold-out groups as the draws,
+also against both."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -51,7 +52,7 @@ def against_median(seed, delta=0.05, **more):
 
 def test_a_good_regression_is_proved_to_beat_the_median_and_noise_is_not():
     model, certificate, X, y = against_median(0, n=800, signal=2.0)
-    claim = certificate.find("P65")
+    claim = certificate.find("holdout.median")
     assert (claim.direction, judged(certificate, model, X, y, "holdout.median")) == ("lower", "PROVED-GIVEN")
     assert claim.params["constant"] == np.sort(y[:400])[199]
     own = np.minimum(np.abs(y[400:] - model.predict(X[400:])), CLIP).mean()
@@ -59,7 +60,7 @@ def test_a_good_regression_is_proved_to_beat_the_median_and_noise_is_not():
     assert 0.5 * (other - own) < claim.value < other - own
     assert "below that of always predicting" in claim.statement
     model, certificate, X, y = against_median(0, signal=0.0)
-    claim = certificate.find("P65")
+    claim = certificate.find("holdout.median")
     assert (claim.direction, judged(certificate, model, X, y, "holdout.median")) == ("upper", "PROVED-GIVEN")
 
 
@@ -69,10 +70,13 @@ def test_a_good_regression_is_proved_to_beat_the_median_and_noise_is_not():
 def test_a_forged_comparison_with_the_median_is_rejected(change):
     model, certificate, X, y = against_median(1, n=400, signal=2.0)
     claims = [
-        replace(one, params={**one.params, **change}) if one.template == "P65/1" else one for one in certificate.claims
+        replace(one, params={**one.params, **change}) if one.name == "holdout.median" else one
+        for one in certificate.claims
     ]
     assert judged(replace(certificate, claims=tuple(claims)), model, X, y, "holdout.median") == "REJECTED"
-    better = [replace(one, value=one.value + 1e-4) if one.template == "P65/1" else one for one in certificate.claims]
+    better = [
+        replace(one, value=one.value + 1e-4) if one.name == "holdout.median" else one for one in certificate.claims
+    ]
     assert judged(replace(certificate, claims=tuple(better)), model, X, y, "holdout.median") == "REJECTED"
 
 
@@ -80,7 +84,7 @@ def test_the_comparison_with_the_median_fails_no_more_often_than_its_delta():
     failures = 0
     for seed in range(100):
         model, certificate, _, y = against_median(seed, delta=0.5, n=60, signal=0.3)
-        claim = certificate.find("P65")
+        claim = certificate.find("holdout.median")
         X, truth = regression(10_000 + seed, n=20_000, signal=0.3)
         constant = np.sort(y[:30])[14]
         own, other = (np.minimum(np.abs(truth - p), CLIP).mean() for p in (model.predict(X), constant))
@@ -99,8 +103,8 @@ def group_bound(seed, numbers=False, delta=0.05, **more):
 @pytest.mark.parametrize("numbers", [False, True])
 def test_groups_are_the_draws(numbers):
     model, certificate, X, y, group = group_bound(0, numbers, groups=80)
-    claim = certificate.find("P66")
-    assert [one.template for one in certificate.claims if not one.is_fact] == ["P66/1", "P66/2"]
+    claim = certificate.find("holdout.groups")
+    assert [one.name for one in certificate.claims if not one.is_fact] == ["holdout.groups", "holdout.groups-baseline"]
     assert judged(certificate, model, X, y, "holdout.groups", group) == "PROVED-GIVEN"
     assert judged(certificate, model, X, y, "holdout.groups") == "REFUSED"
     half = len(y) // 2
@@ -118,10 +122,10 @@ def test_forged_groups_are_rejected(change):
     name = "holdout.groups"
 
     def with_claim(**changes):
-        claims = [replace(one, **changes) if one.template == "P66/1" else one for one in certificate.claims]
+        claims = [replace(one, **changes) if one.name == "holdout.groups" else one for one in certificate.claims]
         return replace(certificate, claims=tuple(claims))
 
-    claim = certificate.find("P66")
+    claim = certificate.find("holdout.groups")
     assert judged(with_claim(params={**claim.params, **change}), model, X, y, name, group) == "REJECTED"
     assert judged(with_claim(value=claim.value - 1e-4), model, X, y, name, group) == "REJECTED"
     finer = np.arange(len(group))
@@ -140,14 +144,14 @@ def test_the_bound_of_groups_fails_no_more_often_than_its_delta():
         model, certificate, *_ = group_bound(seed, delta=0.2, groups=24, size=10, shift=6.0)
         X, y, _ = grouped(20_000 + seed, groups=800, size=10, shift=6.0)
         wrong = model.predict(X) != y
-        failures += np.mean(wrong) > certificate.find("P66").value + 0.01
+        failures += np.mean(wrong) > certificate.find("holdout.groups").value + 0.01
     assert failures <= 120 * 0.2 + 3 * np.sqrt(120 * 0.2 * 0.8)
 
 
 def test_a_study_of_numbers_says_whether_the_median_is_beaten():
     X, y = regression(0, n=600, signal=2.0)
     study = assay.learn({"a": X[:, 0], "b": X[:, 1], "y": y}, "y", learners=["Ridge"], trials=1, workers=0)
-    assert study.certificate.find("P65").direction == "lower"
+    assert study.certificate.find("holdout.median").direction == "lower"
     assert "proved to beat always predicting the median" in study.why
 
 
@@ -168,7 +172,7 @@ def told(y):
 def test_the_constants_of_the_bound_of_groups_are_noticed(groups, factor):
     """Bounds at a delta that is wrong by a tenth, recomputed from the losses: only the weaker ones are accepted."""
     model, certificate, X, y, group = group_bound(3, groups=groups, shift=3.0)
-    half, claim = len(y) // 2, certificate.find("P66")
+    half, claim = len(y) // 2, certificate.find("holdout.groups")
     wrong = model.predict(X[half:]) != y[half:]
     means = [wrong[group[half:] == g].mean() for g in np.unique(group[half:])]
     order = bets.of_groups(X[half:], told(y[half:]), group[half:] - group[half])
@@ -181,7 +185,7 @@ def test_the_constants_of_the_bound_of_groups_are_noticed(groups, factor):
 @pytest.mark.parametrize("factor", [0.9, 1.1])
 def test_the_constants_of_the_comparison_with_the_median_are_noticed(factor):
     model, certificate, X, y = against_median(2, n=400, signal=2.0)
-    claim, half = certificate.find("P65"), 200
+    claim, half = certificate.find("holdout.median"), 200
     own, other = (np.minimum(np.abs(y[half:] - p), CLIP) for p in (model.predict(X[half:]), claim.params["constant"]))
     moved = ((own - other) / CLIP + 1) / 2
     order = bets.of_rows(X[half:], y[half:])
@@ -205,8 +209,8 @@ def apart(model, X, y, group, constant, numbers):
 @pytest.mark.parametrize("groups", [24, 160])
 def test_the_baseline_is_compared_over_groups(numbers, groups):
     model, certificate, X, y, group = group_bound(0, numbers, groups=groups, shift=1.0)
-    claim, half = certificate.find("P66/2"), len(y) // 2
-    assert [one.template for one in certificate.claims if not one.is_fact] == ["P66/1", "P66/2"]
+    claim, half = certificate.find("holdout.groups-baseline"), len(y) // 2
+    assert [one.name for one in certificate.claims if not one.is_fact] == ["holdout.groups", "holdout.groups-baseline"]
     assert sum(float(one.delta) for one in certificate.claims if not one.is_fact) <= 0.05
     assert judged(certificate, model, X, y, "holdout.groups-baseline", group) == "PROVED-GIVEN"
     constant = np.sort(y[:half])[(half - 1) // 2] if numbers else model.classes_[np.bincount(y[:half]).argmax()]
@@ -219,7 +223,7 @@ def test_the_baseline_is_compared_over_groups(numbers, groups):
 @pytest.mark.parametrize("numbers", [False, True])
 def test_forged_comparisons_over_groups_are_rejected(numbers):
     model, certificate, X, y, group = group_bound(1, numbers, groups=160, shift=1.0)
-    claim, name = certificate.find("P66/2"), "holdout.groups-baseline"
+    claim, name = certificate.find("holdout.groups-baseline"), "holdout.groups-baseline"
 
     def status(**changes):
         claims = [replace(one, **changes) if one is claim else one for one in certificate.claims]
@@ -239,7 +243,7 @@ def test_forged_comparisons_over_groups_are_rejected(numbers):
 @pytest.mark.parametrize("groups", [24, 160])
 def test_the_constants_of_the_comparison_over_groups_are_noticed(groups, factor):
     model, certificate, X, y, group = group_bound(4, groups=groups, shift=1.0)
-    claim, half = certificate.find("P66/2"), len(y) // 2
+    claim, half = certificate.find("holdout.groups-baseline"), len(y) // 2
     constant = model.classes_[np.bincount(y[:half]).argmax()]
     moved = (apart(model, X[half:], y[half:], group[half:], constant, False) + 1) / 2
     order = bets.of_groups(X[half:], told(y[half:]), group[half:] - group[half])
@@ -255,7 +259,7 @@ def test_the_comparison_over_groups_fails_no_more_often_than_its_delta():
     failures = 0
     for seed in range(60):
         model, certificate, _, y, _ = group_bound(seed, delta=0.999, groups=24, size=10, shift=6.0)
-        claim = certificate.find("P66/2")
+        claim = certificate.find("holdout.groups-baseline")
         X, new, group = grouped(20_000 + seed, groups=800, size=10, shift=6.0)
         constant = model.classes_[np.bincount(y[: len(y) // 2]).argmax()]
         truth = apart(model, X, new, group, constant, False).mean()
@@ -267,7 +271,7 @@ def test_a_study_of_groups_says_whether_the_baseline_is_beaten():
     X, y, group = grouped(0, groups=200, shift=1.0)
     table = {"a": X[:, 0], "b": X[:, 1], "who": group.astype(float), "y": np.where(y, "yes", "no")}
     study = assay.learn(table, "y", group="who", learners=["LogisticRegression"], trials=1, workers=0)
-    claim = study.certificate.find("P66/2")
+    claim = study.certificate.find("holdout.groups-baseline")
     assert ("is proved to beat always predicting" in study.why) == (claim.direction == "lower")
 
 

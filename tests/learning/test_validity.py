@@ -154,11 +154,11 @@ def test_every_printed_limit_is_read_or_named(fresh):
 
 def test_a_claim_of_unknown_kind_is_named(fresh):
     claim = SimpleNamespace(
-        template="P99/1", kind="holdout.new", quantity="", params={}, direction="upper", value=0.1, delta="0.05",
+        name="holdout.new", kind="holdout.new", quantity="", params={}, direction="upper", value=0.1, delta="0.05",
         is_fact=False,
     )  # fmt: skip
     limits, unknown = truth.of_certificate(_found("", [claim], _model(fresh.y)), fresh.y)
-    assert (limits, unknown) == ([], ["claim P99/1 holdout.new"])
+    assert (limits, unknown) == ([], ["claim holdout.new"])
 
 
 def test_a_limit_that_is_too_small_is_seen(monkeypatch):

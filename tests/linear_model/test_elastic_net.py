@@ -64,12 +64,12 @@ def test_the_gap_bounds_the_true_distance_and_a_worse_model_is_caught():
     worse = model.certify(X, y)
     assert worse.find("elastic-net.gap").value >= objective(model.coef_, model.intercept_) - best > claim.value
     assert assay.verify(worse, model, X, y).holds
-    forged = replace(worse, claims=tuple(claim if c.template == "D04/1" else c for c in worse.claims))
+    forged = replace(worse, claims=tuple(claim if c.name == "duality-gap" else c for c in worse.claims))
     assert "elastic-net.gap" in assay.verify(forged, model, X, y).reason
     l1 = claim.params["penalty"]["L1"]
     for change in ({"penalty": {"L1": 2 * l1}}, {"intercept": False}, {"penalty": {"L1": l1, "L2": -1.0}}):
         wrong = replace(claim, params={**claim.params, **change})
-        claims = tuple(wrong if c.template == "D04/1" else c for c in worse.claims)
+        claims = tuple(wrong if c.name == "duality-gap" else c for c in worse.claims)
         assert not assay.verify(replace(worse, claims=claims), model, X, y).holds
 
 

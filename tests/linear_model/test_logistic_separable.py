@@ -53,7 +53,7 @@ def test_separable_classes_are_recognised(seed, solver):
     w, b = model.separator_[:-1], model.separator_[-1]
     assert ((X @ w + b) * (2 * y - 1) > 0).all()
     certificate = model.certify(X, y)
-    margin = certificate.find("D13").value
+    margin = certificate.find("margin.bounds").value
     best = ((X @ w)[y == 1].min() - (X @ w)[y == 0].max()) / (2 * np.linalg.norm(w))  # at the best offset
     assert 0.999 * best < margin <= best
     assert any("no minimum" in gap.reason for gap in certificate.not_applicable)

@@ -184,7 +184,7 @@ def test_xor_never_ends(shuffle):
     low, high = evidence(model, rows, Decided).count_errors(rows)
     assert (score < 0).sum() == low
     assert (score <= 0).sum() == high  # rows on the plane, where rounding decides, count against
-    claim = model.certify(X, y).find("D14")
+    claim = model.certify(X, y).find("inseparability")
     assert sorted(claim.witness["rows"].tolist()) == [0, 1, 2, 3]
 
 
@@ -193,7 +193,7 @@ def test_margin_is_the_least_distance():
     model = Perceptron(random_state=0).fit(X, y)
     distances = (X @ model.coef_[0] + model.intercept_[0]) * y / np.linalg.norm(model.coef_[0])
     assert model.margin_ == pytest.approx(distances.min(), rel=1e-12)
-    assert model.certify(X, y).find("D13").value > 0
+    assert model.certify(X, y).find("margin.bounds").value > 0
     with pytest.warns(ConvergenceWarning):
         early = Perceptron(max_iter=1, shuffle=False).fit(X, y)
     distances = (X @ early.coef_[0] + early.intercept_[0]) * y / np.linalg.norm(early.coef_[0])
@@ -212,7 +212,7 @@ def test_three_classes_one_against_the_rest():
         sign = np.where(y == label, 1, -1)
         assert ((X @ model.coef_[k] + model.intercept_[k]) * sign > 0).all()
     claims = model.certify(X, y).claims
-    assert [claim.params["class"] for claim in claims if claim.template == "D17/1"] == [0, 1, 2]
+    assert [claim.params["class"] for claim in claims if claim.name == "perceptron.mistakes"] == [0, 1, 2]
 
 
 def test_the_steps_do_not_depend_on_the_layout_of_the_data():
@@ -229,7 +229,9 @@ def test_certificates_of_other_rows_do_not_borrow_the_updates():
     model = Perceptron(random_state=0).fit(X, y)
     for other, labels in ((X[:30], y[:30]), (X[::-1], y[::-1])):
         certificate = model.certify(other, labels)
-        assert any("not the rows" in gap.reason for gap in certificate.not_applicable if gap.template == "D17/1")
+        assert any(
+            "not the rows" in gap.reason for gap in certificate.not_applicable if gap.name == "perceptron.mistakes"
+        )
         assert assay.verify(certificate, model, other, labels).holds
     weighted = model.certify(X, y, sample_weight=np.linspace(1, 2, 60))
     assert assay.verify(weighted, model, X, y, sample_weight=np.linspace(1, 2, 60)).holds

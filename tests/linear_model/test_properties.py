@@ -162,8 +162,8 @@ def test_a_gap_does_not_cover_another_model(seed, size, kind, offset):
     forged = replace(certificate, model=model_reference(model))  # the forger updates the fingerprint, not the gap
     report = assay.verify(forged, model, X, y)
     assert report.structure.holds
-    judged = dict(zip([claim.template for claim in forged.claims], report.verdicts))
-    gap = next(judged[key] for key in ("D05/1", "D04/1", "D09/1") if key in judged)
+    judged = dict(zip([claim.name for claim in forged.claims], report.verdicts))
+    gap = next(judged[key] for key in ("suboptimality", "duality-gap", "multinomial.gap") if key in judged)
     assert gap.status == "REJECTED"
     assert not report.holds
 
@@ -176,10 +176,10 @@ def test_more_doubt_never_raises_a_bound(seed, deltas, regression):
     options = {"clip": 20.0} if regression else {}
     model = (LinearRegression() if regression else LogisticRegression()).fit(X, y)
     strict, loose = (model.certify(X, y, delta=delta, holdout=(Xh, yh), **options) for delta in deltas)
-    bounds = {claim.template: claim.value for claim in strict.claims if claim.template[0] == "P"}
+    bounds = {claim.name: claim.value for claim in strict.claims if claim.name[0] == "P"}
     for claim in loose.claims:
-        if claim.template in bounds:
-            assert claim.value <= bounds[claim.template]
+        if claim.name in bounds:
+            assert claim.value <= bounds[claim.name]
     assert bounds or regression
 
 
@@ -189,12 +189,12 @@ def test_one_more_success_never_raises_the_holdout_bound(seed):
     X, y = rows(seed, classes=2)
     Xh, yh = rows(seed + 1, classes=2)
     model = LogisticRegression().fit(X, y)
-    before = model.certify(X, y, holdout=(Xh, yh)).find("P01").value
+    before = model.certify(X, y, holdout=(Xh, yh)).find("holdout.binomial").value
     at = Xh[model.predict(Xh) == yh][:1]
     if len(at):
         more = np.vstack([Xh, at]), np.append(yh, model.predict(at))
-        assert model.certify(X, y, holdout=more).find("P01").value <= before
-    compared = model.certify(X, y, holdout=(Xh, yh), compared=[model.predict(Xh), yh]).find("P07").value
+        assert model.certify(X, y, holdout=more).find("holdout.binomial").value <= before
+    compared = model.certify(X, y, holdout=(Xh, yh), compared=[model.predict(Xh), yh]).find("holdout.selection").value
     assert compared >= before  # comparing costs
 
 
@@ -206,5 +206,5 @@ def test_units_do_not_change_what_is_said_about_new_data(seed, factor):
     before = model.certify(X, y, holdout=(X[:30] + 1, y[:30]))
     model.coef_ = model.coef_ / factor
     after = model.certify(factor * X, y, holdout=(factor * (X[:30] + 1), y[:30]))
-    for template in ("P01", "D02"):
-        assert before.find(template).value == after.find(template).value
+    for name in ("holdout.binomial", "train.errors"):
+        assert before.find(name).value == after.find(name).value

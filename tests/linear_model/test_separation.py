@@ -127,9 +127,9 @@ def test_three_classes_each_separated_or_proved_not():
     certificate = model.certify(X, y)
     report = assay.verify(certificate, model, X, y)
     assert report.holds, report.reason
-    proof = certificate.find("D14")
+    proof = certificate.find("inseparability")
     assert proof.params["class"] == 1
-    assert [c.params["class"] for c in certificate.claims if c.template == "D13/1"] == [0, 2]
+    assert [c.params["class"] for c in certificate.claims if c.name == "margin.bounds"] == [0, 2]
     borrowed = replace(proof, params={**proof.params, "class": 0})
     claims = tuple(borrowed if c is proof else c for c in certificate.claims)
     assert not assay.verify(replace(certificate, claims=claims), model, X, y).holds
@@ -143,7 +143,7 @@ def test_xor_has_a_certificate_of_infeasibility():
         model = LinearSeparator().fit(X, y)
     assert model.separable_ is False
     certificate = model.certify(X, y)
-    assert certificate.find("D14").witness["rows"].tolist() == [0, 1, 2, 3]
+    assert certificate.find("inseparability").witness["rows"].tolist() == [0, 1, 2, 3]
     report = assay.verify(certificate, model, X, y)
     assert report.holds, report.reason
     flipped = np.array([0, 1, 0, 1])  # separable: the same rows prove nothing
@@ -163,7 +163,7 @@ def test_random_separable_rows_are_separated_with_a_margin(d):
     assert model.separable_ is True
     assert model.score(X, y) == 1.0
     certificate = model.certify(X, y)
-    assert certificate.find("D13").value > 0
+    assert certificate.find("margin.bounds").value > 0
     assert assay.verify(certificate, model, X, y).holds
 
 

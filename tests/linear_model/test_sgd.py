@@ -95,7 +95,7 @@ def test_the_gap_of_weighted_rows_is_proved_and_bounds_the_excess(loss, class_we
     least = min(
         minimize(objective, here, method=how, options={"maxiter": 20_000}).fun for how in ("Nelder-Mead", "BFGS")
     )
-    claim = certificate.find("D04")
+    claim = certificate.find("duality-gap")
     assert objective(here) - least <= claim.value < 0.05
     forged = replace(claim, params={**claim.params, "class_weight": [9.0, 0.1]})
     claims = tuple(forged if one is claim else one for one in certificate.claims)
@@ -111,7 +111,7 @@ def test_the_gap_of_a_weighted_regression_is_proved():
         assert assay.verify(certificate, model, X, y, sample_weight=weight).holds
         objective, here = weighted_objective(model, X, y, weight), np.append(model.coef_, model.intercept_)
         least = minimize(objective, here, method="Nelder-Mead", options={"maxiter": 20_000}).fun
-        assert objective(here) - least <= certificate.find("D04").value < 0.5
+        assert objective(here) - least <= certificate.find("duality-gap").value < 0.5
 
 
 def test_without_penalty_the_distance_to_the_closed_form_is_proved():
@@ -123,7 +123,7 @@ def test_without_penalty_the_distance_to_the_closed_form_is_proved():
     assert assay.verify(certificate, model, X, y, sample_weight=weight).holds
     exact = sk.LinearRegression().fit(X, y, sample_weight=weight)
     excess = 0.5 * (weight @ (y - model.predict(X)) ** 2 - weight @ (y - exact.predict(X)) ** 2)
-    claim = certificate.find("D05")
+    claim = certificate.find("suboptimality")
     assert claim.params["form"] == "a"
     assert 0 < excess <= claim.value < 20 * excess
 
@@ -137,11 +137,13 @@ def test_without_penalty_the_logistic_loss_is_proved_stationary():
         model.set_params(max_iter=epochs, random_state=0, class_weight={"fig": 2.0}).fit(X, y, sample_weight=weight)
         certificate = model.certify(X, y, sample_weight=weight)
         assert assay.verify(certificate, model, X, y, sample_weight=weight).holds
-        values.append(certificate.find("D05").value)
+        values.append(certificate.find("suboptimality").value)
     costs = weight * np.where(y == "fig", 2.0, 1.0)
     pull = costs * (model.predict_proba(X)[:, 1] - (y == "pear"))
     gradient = np.append(X.T @ pull, pull.sum())
-    assert values[1] == pytest.approx(np.linalg.norm(gradient) * certificate.find("D05").params["radius"], rel=1e-5)
+    assert values[1] == pytest.approx(
+        np.linalg.norm(gradient) * certificate.find("suboptimality").params["radius"], rel=1e-5
+    )
     assert values[1] < values[0] / 3
 
 
@@ -150,7 +152,7 @@ def test_a_class_weight_on_a_numeric_target_is_refused_by_the_checker():
     y = X[:, 0] + 1.0
     model = SGDRegressor(alpha=0.1, random_state=0).fit(X, y)
     certificate = model.certify(X, y)
-    claim = certificate.find("D04")
+    claim = certificate.find("duality-gap")
     forged = replace(claim, params={**claim.params, "class_weight": [1.0, 1.0]})
     claims = tuple(forged if one is claim else one for one in certificate.claims)
     report = assay.verify(replace(certificate, claims=claims), model, X, y)
@@ -280,7 +282,7 @@ def test_each_loss_of_numbers_is_certified_with_each_penalty(loss, penalty):
     y = 2 * X[:, 0] + np.random.default_rng(0).normal(size=len(X))
     model = SGDRegressor(loss=loss, penalty=penalty, alpha=0.01, learning_rate="sqrt", decay=0.1, random_state=0)
     certificate = model.fit(X, y).certify(X, y)
-    assert certificate.find("D04").value < 5.0
+    assert certificate.find("duality-gap").value < 5.0
     assert assay.verify(certificate, model, X, y).holds
 
 

@@ -196,7 +196,7 @@ def test_zero_one_counts_what_a_certificate_counts():
 
     X = np.array([[-1.0], [1.0], [0.0], [0.0]])
     model = LogisticRegression(fit_intercept=False).fit(X, [0, 1, 0, 1])
-    counted = model.certify(X, [0, 1, 0, 1]).find("D02")
+    counted = model.certify(X, [0, 1, 0, 1]).find("train.errors")
     assert counted.value == losses.zero_one.value([-1, 1, -1, 1], model.decision_function(X)).sum() == 2
 
 

@@ -37,19 +37,19 @@ def test_texts_and_values_are_the_same(name: str) -> None:
 def test_numbers_of_both_sentences_are_the_same() -> None:
     """Values and parts are filled in where they stand in the Chinese text."""
     params = {"loss": "squared-hinge", "C": 2.0, "penalty": {"L2": 0.5}, "intercept": True, "class": 3}
-    claim = Claim("D04/1", 0.0012341, params=params)
+    claim = Claim("duality-gap", 0.0012341, params=params)
     assert claim.statement == (
         "The training objective of class number 3 against the rest (squared-hinge loss, C = 2, L2 penalty 0.5, free "
         "intercept) is at most 0.00124 above its minimum."
     )
-    assert claim.said(CLAIMS["opt.duality-gap"], terms_zh.TERMS) == (
+    assert claim.said(CLAIMS["duality-gap"], terms_zh.TERMS) == (
         "训练目标函数（第 3 类对其余各类）（平方合页损失，C = 2，L2 惩罚 0.5，截距不受惩罚）至多比其最小值高 0.00124。"
     )
 
 
 def test_a_claim_turned_round_has_no_sentence() -> None:
     with pytest.raises(ValueError, match="no sentence for the direction"):
-        Claim("D03/1", 3.0, "upper").said()
+        Claim("train.error-floor", 3.0, "upper").said()
 
 
 def test_every_assumption_is_translated() -> None:

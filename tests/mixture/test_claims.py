@@ -50,7 +50,7 @@ def test_certificates_hold_however_early_the_fit_stopped(kind, max_iter):
         certificate = model.certify(X, sample_weight=weight)
         report = assay.verify(certificate, model, X, sample_weight=weight)
         assert report.holds, report.reason
-        assert {"D23/1", "D23/2", "D23/3"} <= {claim.template for claim in certificate.claims}
+        assert {"density.log-likelihood", "em.stationary", "em.weights"} <= {claim.name for claim in certificate.claims}
         assert not assay.verify(certificate, model, X[::-1], sample_weight=weight).holds
 
 
@@ -58,25 +58,25 @@ def test_a_converged_fit_is_shown_to_be_one():
     X = draw()
     model = GaussianMixture(2, tol=1e-13, max_iter=5000, random_state=0).fit(X)
     certificate = model.certify(X)
-    assert certificate.find("D23/2").value < 1e-9
-    assert certificate.find("D23/3").value < 1e-6
-    assert certificate.find("D23/4").params["steps"] == model.n_iter_
+    assert certificate.find("em.stationary").value < 1e-9
+    assert certificate.find("em.weights").value < 1e-6
+    assert certificate.find("em.monotone").params["steps"] == model.n_iter_
     early = quiet(GaussianMixture(2, max_iter=1, init_params="random", random_state=0), X).certify(X)
-    assert early.find("D23/2").value > 100 * certificate.find("D23/2").value
+    assert early.find("em.stationary").value > 100 * certificate.find("em.stationary").value
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_gain_is_that_of_the_definition(kind):
     X = draw()
     model = quiet(GaussianMixture(2, covariance_type=kind, max_iter=2, init_params="random", random_state=1), X)
-    claim = model.certify(X).find("D23/2")
+    claim = model.certify(X).find("em.stationary")
     assert claim.value == pytest.approx(gain_of(model, claim, X), rel=1e-5, abs=1e-9)
 
 
 def test_what_cannot_be_said_is_said():
     X = draw()
     hard = GaussianMixture(2, assignment="hard", random_state=0).fit(X).certify(X)
-    assert any(gap.template == "D23/2" and "Hard EM" in gap.reason for gap in hard.not_applicable)
+    assert any(gap.name == "em.stationary" and "Hard EM" in gap.reason for gap in hard.not_applicable)
     model = GaussianMixture(2, random_state=0).fit(X)
     told = model.certify(X, holdout=(draw(5), None))
     assert any("pass clip=(least, largest)" in gap.reason for gap in told.not_applicable)
@@ -86,7 +86,7 @@ def test_what_cannot_be_said_is_said():
     grid = HistogramDensity(bounds=(-1.0, 1.0)).fit(X)
     certificate = grid.certify(X)
     outside = int(np.sum((np.abs(X) > 1).any(axis=1)))
-    assert certificate.find("D28/2").value == outside
+    assert certificate.find("histogram.counts").value == outside
     assert assay.verify(certificate, grid, X).holds
 
 
@@ -259,15 +259,18 @@ def counts_are_true(model, claim, X):
 
 
 CASES = {
-    "D23/1": (lambda: GaussianMixture(2, random_state=0), likelihood_is_true),
-    "D23/2": (lambda: GaussianMixture(2, random_state=0), gain_is_true),
-    "D23/2 tied": (lambda: GaussianMixture(2, covariance_type="tied", random_state=0), gain_is_true),
-    "D23/2 diag": (lambda: GaussianMixture(2, covariance_type="diag", random_state=0, reg_covar=0.0), gain_is_true),
-    "D23/2 spherical": (lambda: GaussianMixture(2, covariance_type="spherical", random_state=0), gain_is_true),
-    "D23/3": (lambda: GaussianMixture(2, random_state=0), weights_are_true),
-    "D23/4": (lambda: GaussianMixture(2, random_state=0), way_is_true),
-    "D28/2": (lambda: HistogramDensity(bins=4), counts_are_true),
-    "D23/1 histogram": (lambda: HistogramDensity(bins=4), likelihood_is_true),
+    "density.log-likelihood": (lambda: GaussianMixture(2, random_state=0), likelihood_is_true),
+    "em.stationary": (lambda: GaussianMixture(2, random_state=0), gain_is_true),
+    "em.stationary tied": (lambda: GaussianMixture(2, covariance_type="tied", random_state=0), gain_is_true),
+    "em.stationary diag": (
+        lambda: GaussianMixture(2, covariance_type="diag", random_state=0, reg_covar=0.0),
+        gain_is_true,
+    ),
+    "em.stationary spherical": (lambda: GaussianMixture(2, covariance_type="spherical", random_state=0), gain_is_true),
+    "em.weights": (lambda: GaussianMixture(2, random_state=0), weights_are_true),
+    "em.monotone": (lambda: GaussianMixture(2, random_state=0), way_is_true),
+    "histogram.counts": (lambda: HistogramDensity(bins=4), counts_are_true),
+    "density.log-likelihood histogram": (lambda: HistogramDensity(bins=4), likelihood_is_true),
 }
 
 
@@ -299,7 +302,7 @@ def test_named_forgeries_are_refused_and_harmless_changes_are_not():
     X = draw()
     model = GaussianMixture(2, random_state=0).fit(X)
     certificate, honest = model.certify(X), forge.Forged.copy_of(model)
-    claim = certificate.find("D23/1")
+    claim = certificate.find("density.log-likelihood")
     for center in (claim.params["center"] + 1e-9, claim.params["center"] - 1e-9):  # rounded up, rounded down
         assert not holds(honest, replace(claim, params={"center": center}), X)
     forgeries = {
@@ -317,12 +320,12 @@ def test_named_forgeries_are_refused_and_harmless_changes_are_not():
     turned = forge.Forged.copy_of(model)
     for name in ("weights_", "means_", "precisions_cholesky_"):
         setattr(turned, name, getattr(turned, name)[::-1].copy())
-    for template in ("D23/1", "D23/2", "D23/3"):
-        assert holds(turned, certificate.find(template), X)
-    stationary = certificate.find("D23/2")
+    for claimed in ("density.log-likelihood", "em.stationary", "em.weights"):
+        assert holds(turned, certificate.find(claimed), X)
+    stationary = certificate.find("em.stationary")
     for change in ({"covariance": "diag"}, {"covariance": "tied"}, {"reg_covar": 0.5}, {"moved": 0.0}):
         assert not holds(honest, replace(stationary, params={**stationary.params, **change}), X)
-    way = certificate.find("D23/4")
+    way = certificate.find("em.monotone")
     for change in ({"steps": way.params["steps"] + 50}, {"distance": 1e-16}, {"steps": 10**9}):
         assert not holds(honest, replace(way, params={**way.params, **change}), X)
 
@@ -335,7 +338,7 @@ def test_claims_of_classes_are_about_their_rows():
     certificate = model.certify(X, y, holdout=(X + 0.01, y))
     report = assay.verify(certificate, model, X, y, holdout=(X + 0.01, y))
     assert report.holds, report.reason
-    first, second = (one for one in certificate.claims if one.template == "D23/2")
+    first, second = (one for one in certificate.claims if one.name == "em.stationary")
     assert (first.params["class"], second.params["class"]) == (0, 1)
     for change in ({"class": 1}, {"class": 2}, {"covariance": "spherical"}):
         forged = replace(first, params={**first.params, **change})
@@ -356,7 +359,7 @@ def test_bounds_of_the_log_loss_are_checked(make):
     report = assay.verify(certificate, model, X, holdout=(H, None))
     assert report.holds, report.reason
     seen = np.clip(-model.score_samples(H), -2.0, 12.0).mean() + 2.0
-    claim = certificate.find("P05")
+    claim = certificate.find("holdout.betting")
     assert seen < claim.value < 14.0
     assert "-ln p(x)" in claim.statement
     for change in ({"value": claim.value * 0.98}, {"params": {**claim.params, "low": -3.0}}, {"delta": "0.0001"}):

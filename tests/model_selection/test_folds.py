@@ -45,8 +45,8 @@ def test_models_are_those_of_the_other_folds_and_the_bound_is_the_mean_of_their_
         assert model.fold_errors_[k] == wrong / 100
         limits.append(beta.ppf(1 - 0.05 / 3, wrong + 1, 100 - wrong))
     certificate = model.certify(X, y)
-    assert certificate.find("P22").value == pytest.approx(np.mean(limits), abs=1e-8)
-    assert certificate.tightest is certificate.find("P22")
+    assert certificate.find("cross-validation.mean").value == pytest.approx(np.mean(limits), abs=1e-8)
+    assert certificate.tightest is certificate.find("cross-validation.mean")
     assert assay.verify(certificate, model, X, y).holds
 
 
@@ -79,18 +79,18 @@ def test_every_family_verifies(learner, folds):
     report = assay.verify(certificate, model, X, y, holdout=held)
     assert report.holds, report.reason
     wrong = int(np.sum(model.predict(held[0]) != held[1]))
-    assert certificate.find("P01").params["errors"] >= wrong  # a tie of two votes is an error
+    assert certificate.find("holdout.binomial").params["errors"] >= wrong  # a tie of two votes is an error
 
 
 def forged(model, X, y, certificate, **changes):
-    claims = [replace(one, **changes) if one.template == "P22/1" else one for one in certificate.claims]
+    claims = [replace(one, **changes) if one.name == "cross-validation.mean" else one for one in certificate.claims]
     return assay.verify(replace(certificate, claims=tuple(claims)), model, X, y)
 
 
 def test_forgeries_are_refused():
     model, X, y = fitted()
     certificate = model.certify(X, y)
-    claim = certificate.find("P22")
+    claim = certificate.find("cross-validation.mean")
     limits = claim.witness["limits"]
     assert forged(model, X, y, certificate).holds
     assert not forged(model, X, y, certificate, value=claim.value - 1e-7).holds
@@ -145,7 +145,7 @@ def lines(rng):
     truth = np.mean([gaussian_risk(one) for one in model.fold_models_])
 
     def judge(delta):
-        value = model.certify(X, y, delta=delta).find("P22").value
+        value = model.certify(X, y, delta=delta).find("cross-validation.mean").value
         return value < truth, value < 0.5
 
     return judge
@@ -154,7 +154,7 @@ def lines(rng):
 def coins(rng):
     X, y = noise(rng, 60, d=3)
     model = CrossValidated(LinearDiscriminantAnalysis(n_jobs=1), 3, random_state=int(rng.integers(2**31))).fit(X, y)
-    return lambda delta: (model.certify(X, y, delta=delta).find("P22").value < 0.5, True)
+    return lambda delta: (model.certify(X, y, delta=delta).find("cross-validation.mean").value < 0.5, True)
 
 
 @DELTAS
@@ -172,7 +172,7 @@ def test_training_rows_as_folds_are_caught():
         X, y = noise(np.random.default_rng([8, seed]), 60, d=25)
         model = CrossValidated(LinearDiscriminantAnalysis(n_jobs=1), 3, random_state=seed).fit(X, y)
         model.fold_models_ = [LinearDiscriminantAnalysis(n_jobs=1).fit(X, y)] * 3
-        caught += model.certify(X, y).find("P22").value < 0.5
+        caught += model.certify(X, y).find("cross-validation.mean").value < 0.5
     assert caught > binom.isf(1e-6, 40, 0.05)
 
 
@@ -209,7 +209,7 @@ def test_a_model_that_has_not_seen_a_class_is_wrong_on_its_rows(label):
         wrong = int(np.sum(one.predict(X[mine]) != y[mine]))
         assert wrong >= 2 * (k == blind)
         limits.append(beta.ppf(1 - 0.05 / 3, wrong + 1, 100 - wrong))
-    assert model.certify(X, y).find("P22").value == pytest.approx(np.mean(limits), abs=1e-8)
+    assert model.certify(X, y).find("cross-validation.mean").value == pytest.approx(np.mean(limits), abs=1e-8)
     votes = np.array([one.predict(X) for one in model.fold_models_])
     most = [max(model.classes_, key=lambda c: (np.sum(votes[:, i] == c), -c)) for i in range(len(X))]
     assert np.array_equal(model.predict(X), most)
@@ -225,7 +225,7 @@ def test_one_class_outside_a_fold_is_refused():
 
 def test_shares_of_delta_in_the_ledger():
     model, X, y = fitted()
-    assert Fraction(model.certify(X, y, delta=0.1).find("P22").delta) == Fraction("0.1")
+    assert Fraction(model.certify(X, y, delta=0.1).find("cross-validation.mean").delta) == Fraction("0.1")
 
 
 def test_saved_models_of_folds_are_loaded_and_verified(tmp_path):
@@ -252,13 +252,15 @@ def folds_case(seed):
         limits.append(min(1.0, float(beta.ppf(1 - 0.04 / 3, wrong + 1, 20 - wrong)) + 1e-9) if wrong < 20 else 1.0)
     together = forge.Forged(family="folds", members=tuple(members), classes_=np.array([0, 1]))
     value, params = float(np.mean(limits)) * (1 + 1e-12), {"folds": 3, "rows": 60, "seed": seed}
-    stated = forge.claim("P22/1", value, delta="0.04", params=params, witness={"limits": np.array(limits)})
+    stated = forge.claim(
+        "cross-validation.mean", value, delta="0.04", params=params, witness={"limits": np.array(limits)}
+    )
     return forge.Case((stated,), together, X, y).seal()
 
 
 def folds_truth(case):
-    if case.claim.template != "P22/1":
-        return case.claim.template == "D01/1" and truths.truth(case)
+    if case.claim.name != "cross-validation.mean":
+        return case.claim.name == "data.identity" and truths.truth(case)
     params, members = case.claim.params, case.model.members
     limits = [Fraction(float(v)) for v in case.claim.witness["limits"]]
     if (params["folds"], params["rows"]) != (len(members), len(case.X)) or case.claim.direction != "upper":

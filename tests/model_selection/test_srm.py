@@ -71,7 +71,7 @@ def test_a_ledger_that_hides_the_others_is_only_worth_its_own_share():
     model = StructuralRiskMinimizer([LogisticRegression(), Perceptron()], random_state=0).fit(X, y)
     greedy = replace(
         model.certificate_,
-        unreported=(*model.certificate_.unreported, ("P01/1", "0.01")),
+        unreported=(*model.certificate_.unreported, ("holdout.binomial", "0.01")),
     )
     assert "ledger" in assay.verify(greedy, model.best_estimator_, X, y).reason
 
@@ -154,7 +154,7 @@ def test_learning_curve_is_what_fits_of_that_size_give():
         assert curve.frame_["training error"][i] == np.mean(model.predict(X[rest[:size]]) != y[rest[:size]])
         assert curve.frame_["held-out error"][i] == np.mean(model.predict(X[test]) != y[test])
         certificate = model.certify(X[rest[:size]], y[rest[:size]])
-        assert curve.frame_["vc"][i] == certificate.find("P10").value
+        assert curve.frame_["vc"][i] == certificate.find("vc").value
     assert (np.diff(curve.frame_["vc"]) < 0).all()
     axes = curve.plot().axes[0]
     assert len(axes.lines) == len(curve.frame_) - 1
@@ -201,11 +201,11 @@ def test_tightness_compares_bounds_with_rows_that_took_no_part():
 
     X, y = rows(5, n=1200)
     lines = list(measure("made", X, y, "LogisticRegression"))
-    assert {line.claim for line in lines} >= {"P10 vc", "P22 cross-validation.mean"}
+    assert {line.claim for line in lines} >= {"vc", "cross-validation.mean"}
     order = np.random.default_rng(0).permutation(1200)
     test, train = order[:300], order[300:]
     model = LogisticRegression().fit(X[train], y[train])
-    found = next(line for line in lines if line.claim == "P10 vc")
+    found = next(line for line in lines if line.claim == "vc")
     assert found.error == np.mean(model.predict(X[test]) != y[test])
-    assert found.bound == model.certify(X[train], y[train]).find("P10").value
+    assert found.bound == model.certify(X[train], y[train]).find("vc").value
     assert goals(lines).startswith("1 data sets of 500 rows or more; a bound below 0.5 on 1, within 0.10")

@@ -23,7 +23,7 @@ def rows():
 
 
 def claim(certificate, code):
-    return next(one for one in certificate.claims if one.template == code)
+    return next(one for one in certificate.claims if one.name == code)
 
 
 def holds(model, certificate, X, y, **more):
@@ -36,7 +36,7 @@ class TestCounts:
     def test_they_are_those_of_the_rows(self, learner, rows):
         X, y = rows
         certificate = (model := learner().fit(X, y)).certify(X, y)
-        assert claim(certificate, "D28/1").value == 0.0
+        assert claim(certificate, "counts.mle").value == 0.0
         assert "exactly those of the 2000 training rows" in str(certificate)
         assert holds(model, certificate, X, y)
 
@@ -45,7 +45,7 @@ class TestCounts:
         weight = np.random.default_rng(1).uniform(0, 2, len(y))
         model = learner().fit(X, y, sample_weight=weight)
         certificate = model.certify(X, y, sample_weight=weight)
-        assert claim(certificate, "D28/1").value == 1e-9
+        assert claim(certificate, "counts.mle").value == 1e-9
         assert holds(model, certificate, X, y, sample_weight=weight)
 
     def test_rows_in_parts_are_certified_together(self, learner, rows):
@@ -74,7 +74,7 @@ class TestCounts:
     def test_a_bound_by_the_size_of_the_class(self, learner, rows):
         X, y = np.tile(rows[0], (20, 1)), np.tile(rows[1], 20)
         certificate = (model := learner().fit(X, y)).certify(X, y)
-        bound = claim(certificate, "P10/1")
+        bound = claim(certificate, "vc")
         least = {nb.GaussianNB: 11, nb.CategoricalNB: 16, nb.MixedNB: 16}.get(learner, 6)
         assert bound.params["class"] == {"class": "function-space", "dimension": least, "classes": 2}
         assert holds(model, certificate, X, y)
@@ -102,7 +102,7 @@ def test_probabilities_of_zero_are_certified(learner, rows):
     held[:5, -1], held[:5, -2] = 1, 1  # such rows no class can have produced
     certificate = model.certify(X, y, holdout=(held, y[:50]))
     assert holds(model, certificate, X, y, holdout=(held, y[:50]))
-    assert claim(certificate, "D02/1").value == 0
+    assert claim(certificate, "train.errors").value == 0
 
 
 class TestMoments:
@@ -128,7 +128,7 @@ class TestMoments:
         X = np.where(np.random.default_rng(2).uniform(size=X.shape) < 0.1, np.nan, X)
         model = nb.MixedNB(ddof=1).fit(X, y)
         certificate = model.certify(X, y)
-        assert claim(certificate, "D19/4").params["ddof"] == 1
+        assert claim(certificate, "gaussian-nb.mle").params["ddof"] == 1
         assert holds(model, certificate, X, y)
         model.set_params(ddof=0)
         assert not holds(model, model.certify(X, y), X, y)
@@ -137,8 +137,8 @@ class TestMoments:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = nb.GaussianNB(var_smoothing=0.0).fit([[1.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-        gaps = [one.template for one in model.certify([[1.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).not_applicable]
-        assert "D19/4" in gaps
+        gaps = [one.name for one in model.certify([[1.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).not_applicable]
+        assert "gaussian-nb.mle" in gaps
 
 
 @pytest.mark.parametrize(

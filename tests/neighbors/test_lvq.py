@@ -82,13 +82,13 @@ def test_certificate_by_the_number_of_prototypes():
     X, y = blobs(1500)
     model = LearningVectorQuantization(schedule="inverse", random_state=0).fit(X, y)
     certificate = model.certify(X, y)
-    claim = certificate.find("P10")
+    claim = certificate.find("vc")
     assert claim.params["class"] == {"class": "prototypes", "d": 2, "k": 2, "classes": 2}
     assert claim.value < 0.05
     assert assay.verify(certificate, model, X, y).holds
     noise = np.random.default_rng(0).integers(0, 2, 1500)
     model = LearningVectorQuantization(2, random_state=0, max_iter=3).fit(X, noise)
-    assert model.certify(X, noise).find("P10").value > 0.5  # labels that are coins
+    assert model.certify(X, noise).find("vc").value > 0.5  # labels that are coins
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -49,7 +49,7 @@ def test_as_many_centres_as_rows_interpolate():
     X, y = rng.normal(size=(25, 2)), rng.normal(size=25)
     model = RBFRegressor(centers=X, beta=2.0, alpha=0).fit(X, y)
     assert np.abs(model.predict(X) - y).max() < 1e-8
-    assert sound(model, X, y).find("D34/2").value < 1e-15
+    assert sound(model, X, y).find("features.least-squares").value < 1e-15
 
 
 @pytest.mark.mission("NNW-24")
@@ -128,7 +128,7 @@ def test_every_seed_tells_two_spirals_apart():
         assert model.n_units_ < 40
         values = [step.objective for step in model.history_]
         assert all(after <= before * (1 + 1e-9) for before, after in itertools.pairwise(values))
-    assert sound(model, X, y).find("D02/1").value == 0
+    assert sound(model, X, y).find("train.errors").value == 0
 
 
 @pytest.mark.mission("NNW-32")
@@ -193,7 +193,7 @@ def test_output_weights_that_are_not_the_best_are_found_out(kind):
         warnings.simplefilter("ignore")
         model = kind(5, random_state=0).fit(X, y)
     certificate = sound(model, X, y)
-    place = [claim.template for claim in certificate.claims].index("D34/2")
+    place = [claim.name for claim in certificate.claims].index("features.least-squares")
     claim = certificate.claims[place]
 
     def verdict(**changes):
@@ -208,7 +208,7 @@ def test_output_weights_that_are_not_the_best_are_found_out(kind):
     moved = model.coef_.copy()
     moved[0, 0] += 1e-3
     model.coef_ = moved
-    assert model.certify(X, y).find("D34/2").value > 1e-10
+    assert model.certify(X, y).find("features.least-squares").value > 1e-10
 
 
 def test_a_cascade_whose_unit_sees_itself_is_rejected():

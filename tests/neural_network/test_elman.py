@@ -157,15 +157,15 @@ def test_certificates_are_about_sequences_and_forgeries_fall(unit, tmp_path):
     rows, labels = model.table(X, y)
     report = assay.verify(certificate, model, rows, labels, holdout=model.table(*held))
     assert report.holds, report.reason
-    assert certificate.find("P01/1") is not None
-    assert certificate.find("D02/1").value == np.sum(model.predict(X) != y)
-    slope = certificate.find("D34/8")
+    assert certificate.find("holdout.binomial") is not None
+    assert certificate.find("train.errors").value == np.sum(model.predict(X) != y)
+    slope = certificate.find("elman.gradient")
     Xs, mask = laid_out(X, 6)
     batch = Batch(Xs, mask, np.tile(y[:, None, None], (1, 6, 1)).astype(float), mask & (np.arange(6) == 5))
     exact = np.linalg.norm(loss_gradient(model.net, batch, unit, "logistic", 0.01)[1].packed())
     assert exact <= slope.value <= exact * (1 + 1e-5) + 1e-9
     for changes in ({"value": 0.99 * exact}, {"params": slope.params | {"alpha": 0.02}}):
-        claims = tuple(replace(one, **changes) if one.template == "D34/8" else one for one in certificate.claims)
+        claims = tuple(replace(one, **changes) if one.name == "elman.gradient" else one for one in certificate.claims)
         forged = replace(certificate, claims=claims)
         assert not assay.verify(forged, model, rows, labels, holdout=model.table(*held)).holds
     assay.save(model, tmp_path / "model.assay", certificate=certificate)

@@ -59,7 +59,7 @@ def sound(model, X, **options):
 
 def forged(certificate, code, model, X, **changes):
     """Tell whether the checker still accepts the certificate after one of its claims was changed."""
-    claims = [replace(one, **changes) if one.template == code else one for one in certificate.claims]
+    claims = [replace(one, **changes) if one.name == code else one for one in certificate.claims]
     return assay.verify(replace(certificate, claims=tuple(claims)), model, X).holds
 
 
@@ -94,7 +94,7 @@ def test_competition_comes_near_to_k_means_and_its_cost_is_proved():
     model = CompetitiveLearning(3, init=X[[0, 100, 200]], max_iter=50, random_state=0).fit(X)
     best = KMeans(3, n_init=5, random_state=0).fit(X).inertia_
     assert -model.score(X) < 1.02 * best
-    assert sound(model, X, radius=7.0).find("D20/1").value == pytest.approx(-model.score(X), rel=1e-5)
+    assert sound(model, X, radius=7.0).find("kmeans.fixed-point").value == pytest.approx(-model.score(X), rel=1e-5)
 
 
 def test_partial_fit_goes_on_where_the_last_call_ended():
@@ -119,7 +119,7 @@ def test_vigilance_one_has_a_category_for_each_distinct_row_and_zero_a_single_on
         assert len(np.unique(X[np.argsort(narrow.labels_)], axis=0)) == len(narrow.weights_)
         assert len(wide.weights_) == 1
         for model in (narrow, wide):
-            assert sound(model, X).find("D34/5").value == 0
+            assert sound(model, X).find("art.rest").value == 0
 
 
 def by_hand(I, vigilance, choice, passes):
@@ -186,9 +186,9 @@ def test_a_category_that_still_moves_is_not_at_rest():
     grown = model.weights_.copy()
     grown[0] = np.minimum(grown[0] + 0.05, 1.0)
     model.weights_ = grown
-    assert model.certify(X).find("D34/5").value > 0
+    assert model.certify(X).find("art.rest").value > 0
     honest = model.certify(X)
-    assert not forged(honest, "D34/5", model, X, value=0.0)
+    assert not forged(honest, "art.rest", model, X, value=0.0)
     assert not assay.verify(certificate, model, X).holds
 
 
@@ -329,18 +329,18 @@ def test_files_clusters_and_threads_give_the_same_map(tmp_path):
 def test_the_batch_map_rests_where_its_certificate_says():
     model = SelfOrganizingMap((5, 5), max_iter=400).fit(PLANE)
     certificate = sound(model, PLANE, holdout=(PLANE[::2] + 0.01, None), clip=1.0)
-    assert certificate.find("D34/3").value < 1e-6
-    assert certificate.find("D34/4").value == pytest.approx(model.topographic_error(PLANE))
-    fixed = certificate.find("D34/3")
+    assert certificate.find("som.fixed-point").value < 1e-6
+    assert certificate.find("som.topographic-error").value == pytest.approx(model.topographic_error(PLANE))
+    fixed = certificate.find("som.fixed-point")
     bare = model.certify(PLANE)
-    assert not forged(bare, "D34/3", model, PLANE, params=fixed.params | {"radius": 0.9})
-    assert not forged(bare, "D34/3", model, PLANE, value=fixed.value / 1e9)
+    assert not forged(bare, "som.fixed-point", model, PLANE, params=fixed.params | {"radius": 0.9})
+    assert not forged(bare, "som.fixed-point", model, PLANE, value=fixed.value / 1e9)
     rough = SelfOrganizingMap((5, 5), init=PLANE[:25], radius=0.0, radius_end=0.0, max_iter=300).fit(PLANE)
-    torn = sound(rough, PLANE).find("D34/4")
+    torn = sound(rough, PLANE).find("som.topographic-error")
     assert torn.value > 0.1
-    assert not forged(rough.certify(PLANE), "D34/4", rough, PLANE, value=torn.value / 2)
+    assert not forged(rough.certify(PLANE), "som.topographic-error", rough, PLANE, value=torn.value / 2)
     model.prototypes_ = model.prototypes_ + 1e-3
-    assert model.certify(PLANE).find("D34/3").value > 1e-4
+    assert model.certify(PLANE).find("som.fixed-point").value > 1e-4
 
 
 @pytest.mark.parametrize(

@@ -111,15 +111,15 @@ def test_the_certificate_holds_the_exact_likelihood_and_forgeries_fall():
         certificate = model.certify(ROWS)
         report = assay.verify(certificate, model, ROWS)
         assert report.holds, report.reason
-        said, slope = certificate.find("D34/6"), certificate.find("D34/7")
+        said, slope = certificate.find("rbm.log-likelihood"), certificate.find("rbm.gradient")
         assert said.params["center"] == pytest.approx(general(model).log_likelihood(ROWS), abs=1e-9)
         exact = np.sqrt(sum(np.square(part).sum() for part in model.gradient(ROWS)))
         assert exact <= slope.value < exact * 1.001 + 1e-6
         for code, changes in [
-            ("D34/6", {"params": said.params | {"center": said.params["center"] + 1e-6}}),
-            ("D34/7", {"value": 0.999 * exact}),
+            ("rbm.log-likelihood", {"params": said.params | {"center": said.params["center"] + 1e-6}}),
+            ("rbm.gradient", {"value": 0.999 * exact}),
         ]:
-            claims = tuple(replace(one, **changes) if one.template == code else one for one in certificate.claims)
+            claims = tuple(replace(one, **changes) if one.name == code else one for one in certificate.claims)
             assert not assay.verify(replace(certificate, claims=claims), model, ROWS).holds
 
 

@@ -88,7 +88,7 @@ def test_arrays_and_parquet_give_the_same_bits(name, tmp_path):
     assert one.data == two.data  # the same fingerprint, wherever the rows are kept
     assert model.stored().arrays.keys() - plain.stored().arrays.keys() == {"feature_names_in_"}  # files name columns
     assert all(np.array_equal(array, model.stored().arrays[name]) for name, array in plain.stored().arrays.items())
-    assert [(c.template, c.value) for c in one.claims] == [(c.template, c.value) for c in two.claims]
+    assert [(c.name, c.value) for c in one.claims] == [(c.name, c.value) for c in two.claims]
     assert assay.verify(two, model, X, y, **options(name, weight)).holds
 
 

@@ -282,8 +282,8 @@ class TestSelfTraining:
         certificate = model.certify(X, marked, holdout=(Xh, yh))
         own = labelled_rows(X, marked)
         assert assay.verify(certificate, model, *own, holdout=(Xh, yh)).holds
-        assert certificate.find("P01").value < 0.5
-        assert certificate.find("P10").params["rows"] == len(own[1])
+        assert certificate.find("holdout.binomial").value < 0.5
+        assert certificate.find("vc").params["rows"] == len(own[1])
         assay.save(model, tmp_path / "model.assay", certificate=certificate)
         again = assay.load(tmp_path / "model.assay").model
         assert np.array_equal(again.predict(Xh), model.predict(Xh))
@@ -342,12 +342,12 @@ class TestGraph:
         model.fit(X, marked)
         certificate = model.certify(X, marked)
         own = labelled_rows(X, marked)
-        claim = certificate.find("D60")
+        claim = certificate.find("graph.fixed-point")
         assert claim.value < 1e-6
         assert assay.verify(certificate, model, *own).holds
         model.spread_ = model.spread_ + 1e-3
         again = model.certify(X, marked)
-        assert again.find("D60").value > 1e-4
+        assert again.find("graph.fixed-point").value > 1e-4
         assert assay.verify(again, model, *own).holds
 
     def test_parts_of_the_graph_without_a_label(self):
@@ -473,7 +473,7 @@ class TestMasked:
             model = MaskedFeatures(2, activation=activation, max_iter=200, random_state=0).fit(X)
         certificate = model.certify(X)
         assert assay.verify(certificate, model, X).holds
-        assert certificate.find("D61").value == pytest.approx(model.error_, rel=1e-3, abs=1e-8)
+        assert certificate.find("masked.error").value == pytest.approx(model.error_, rel=1e-3, abs=1e-8)
         assay.save(model, tmp_path / "m.assay")
         again = assay.load(tmp_path / "m.assay").model
         assert np.array_equal(again.transform(X), model.transform(X))

@@ -26,8 +26,8 @@ def world(seed=0, n=1500, labels=500, classes=2):
 
 
 def changed(certificate, **new):
-    """Return the certificate with other parameters, or another value, of its claim P60."""
-    claim = certificate.find("P60")
+    """Return the certificate with other parameters, or another value, of its claim teacher.disagreement."""
+    claim = certificate.find("teacher.disagreement")
     value = new.pop("value", claim.value)
     other = replace(claim, value=value, params={**claim.params, **new})
     return replace(certificate, claims=tuple(other if one is claim else one for one in certificate.claims))
@@ -61,7 +61,7 @@ def test_a_teacher_that_saw_its_judges_is_caught():
 def test_the_numbers_are_those_of_a_recount(classes, student):
     X, _y, marked = world(classes=classes)
     model = VouchedClassifier(student, LogisticRegression(), random_state=0).fit(X, marked)
-    claim = model.certify(X, marked).find("P60")
+    claim = model.certify(X, marked).find("teacher.disagreement")
     own, labels = labelled_rows(X, marked)
     kept = kept_rows(model.split_)
     errors = int(np.sum(model.teacher_.predict(own[kept]) != labels[kept]))
@@ -93,7 +93,7 @@ def test_forged_numbers_are_rejected():
     model = VouchedClassifier(random_state=0).fit(X, marked)
     own = labelled_rows(X, marked)
     certificate = model.certify(X, marked)
-    claim = certificate.find("P60")
+    claim = certificate.find("teacher.disagreement")
     assert assay.verify(certificate, model, *own).holds
     errors, differ = claim.params["errors"], claim.params["differ"]
     whole = clopper_pearson_upper(errors, claim.params["kept"], float(claim.delta))  # at delta, not half of it
@@ -144,7 +144,7 @@ def test_a_model_with_other_rows_or_another_split_is_rejected():
 def test_rows_that_are_missing_are_told():
     X, y, _marked = world()
     model = VouchedClassifier(random_state=0).fit(X[:500], y[:500])
-    gap = next(one for one in model.certify(X[:500], y[:500]).not_applicable if one.template == "P60/1")
+    gap = next(one for one in model.certify(X[:500], y[:500]).not_applicable if one.name == "teacher.disagreement")
     assert "without labels" in gap.reason
     with pytest.raises(ValueError, match="every class needs a row"):
         VouchedClassifier(keep=0.9).fit(X[:40], np.where(np.arange(40) < 2, [0, 1] * 20, -1))
@@ -157,4 +157,6 @@ def test_a_stored_model_proves_the_same(tmp_path):
     assay.save(model, tmp_path / "m.assay", certificate=certificate)
     saved = assay.load(tmp_path / "m.assay")
     assert assay.verify(saved.certificate, saved.model, *labelled_rows(X, marked)).holds
-    assert Fraction(saved.model.certify(X, marked).find("P60").value) == Fraction(certificate.find("P60").value)
+    assert Fraction(saved.model.certify(X, marked).find("teacher.disagreement").value) == Fraction(
+        certificate.find("teacher.disagreement").value
+    )

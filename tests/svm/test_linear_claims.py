@@ -33,7 +33,7 @@ def test_enclosure_holds_the_optimum():
     rough = LinearSVC(dual=True, max_iter=3, random_state=0).fit(X, y)
     exact = LinearSVC(dual=False, tol=1e-7).fit(X, y)
     away = np.append(rough.coef_ - exact.coef_, rough.intercept_ - exact.intercept_)
-    assert 0 < np.linalg.norm(away) <= certified(rough, X, y).find("D15/1").value
+    assert 0 < np.linalg.norm(away) <= certified(rough, X, y).find("solution.enclosure").value
 
 
 def test_each_class_has_its_gap():
@@ -41,7 +41,7 @@ def test_each_class_has_its_gap():
     X = random.normal(size=(90, 3))
     y = np.digitize(X[:, 0] + 0.5 * random.normal(size=90), [-0.5, 0.5])
     model = LinearSVC(class_weight={0: 2.0, 1: 1.0, 2: 0.5}).fit(X, y)
-    claims = [claim for claim in certified(model, X, y).claims if claim.template == "D04/1"]
+    claims = [claim for claim in certified(model, X, y).claims if claim.name == "duality-gap"]
     assert [claim.params["class"] for claim in claims] == [0, 1, 2]
     assert "class number 2 against the rest" in claims[2].statement
 
@@ -50,7 +50,7 @@ def test_certificate_refuses_forgeries():
     X, y, *_ = random_problem(1)
     model = LinearSVC(loss="hinge").fit(X, y)
     honest = model.certify(X, y)
-    at = next(i for i, claim in enumerate(honest.claims) if claim.template == "D04/1")
+    at = next(i for i, claim in enumerate(honest.claims) if claim.name == "duality-gap")
     claim = honest.claims[at]
     theta = claim.witness["theta"]
 

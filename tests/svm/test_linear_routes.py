@@ -84,7 +84,7 @@ def test_files_give_the_model_of_the_arrays(tmp_path):
 
 def test_multipliers_that_reach_their_bound_end_the_interior_point_method():
     """Asked for more than doubles hold, the method comes to rest; sample 27 of this stream once was an error."""
-    name = b"P17 linear support vector regression on the circle, absolute loss up to 2, n = 1000"
+    name = b"stability.uniform linear support vector regression on the circle, absolute loss up to 2, n = 1000"
     rng = np.random.default_rng([zlib.crc32(name), 200])
     for _ in range(28):
         angle = rng.uniform(0, 2 * np.pi, 1000)

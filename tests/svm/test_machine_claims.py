@@ -27,10 +27,10 @@ def test_gap_bounds_the_true_excess_and_forgeries_fail(kernel):
     gap = certificate.find("svm.gap").value
     assert objective(loose) - objective(exact) <= gap
     assert assay.verify(certificate, loose, X, y).holds
-    claims = tuple(replace(c, value=0.9 * c.value) if c.template == "D04/2" else c for c in certificate.claims)
+    claims = tuple(replace(c, value=0.9 * c.value) if c.name == "kernel-duality-gap" else c for c in certificate.claims)
     assert not assay.verify(replace(certificate, claims=claims), loose, X, y).holds
     claims = tuple(
-        replace(c, params={**c.params, "C": 1.0}) if c.template == "D04/2" else c for c in certificate.claims
+        replace(c, params={**c.params, "C": 1.0}) if c.name == "kernel-duality-gap" else c for c in certificate.claims
     )
     assert not assay.verify(replace(certificate, claims=claims), loose, X, y).holds
     loose.intercept_ = loose.intercept_ + 0.5
@@ -41,7 +41,7 @@ def test_hard_margin_is_enclosed_from_both_sides():
     X, y = separable(5)
     model = SVC(C=np.inf, kernel="linear", tol=1e-9).fit(X, y)
     certificate = model.certify(X, y)
-    low, high = (c.value for c in certificate.claims if c.template == "D13/2")
+    low, high = (c.value for c in certificate.claims if c.name == "kernel-margin.bounds")
     margin = textbook.geometric_margin(model.coef_[0], model.intercept_[0], X, y)
     assert low <= margin * (1 + 1e-9)
     assert margin <= high
@@ -52,5 +52,5 @@ def test_hard_margin_is_enclosed_from_both_sides():
 def test_an_indefinite_kernel_gets_no_optimality_claim():
     X, y = overlapping(0)
     certificate = SVC(kernel="sigmoid").fit(X, y).certify(X, y)
-    assert not [c for c in certificate.claims if c.template == "D04/2"]
+    assert not [c for c in certificate.claims if c.name == "kernel-duality-gap"]
     assert any("not positive semidefinite" in gap.reason for gap in certificate.not_applicable)

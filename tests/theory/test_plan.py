@@ -135,7 +135,7 @@ def test_rows_needed_lists_every_theorem_that_applies():
     assert by_name["VC dimension, consistent (Blumer et al.)"] == 1686
     assert [line.value for line in separable if line.recommended] == [min(by_name.values())]
     finite = plan.rows_needed(0.1, 0.05, Finite(3**10), training_error=0.2)
-    assert {line.claim for line in finite} == {"P08", "P10"}
+    assert {line.claim for line in finite} == {"finite-class", "vc"}
     excess = plan.rows_needed(0.1, 0.05, Finite(100), excess=True)
     assert min(line.value for line in excess) == pac.erm_sample_size(0.1, 0.05, 100)
 

@@ -134,9 +134,9 @@ def test_tightness_shows_every_bound_of_every_certificate():
     }
     frame = theory_frames.tightness(certificates, {"all rows": 0.1})
     at = {name: k for k, name in enumerate(frame["kinds"])}
-    assert frame["bounds"][0, at["vc"]] == certificates["all rows"].find("P10").value
+    assert frame["bounds"][0, at["vc"]] == certificates["all rows"].find("vc").value
     assert np.isnan(frame["bounds"][0, at["holdout.binomial"]])
-    assert frame["bounds"][1, at["holdout.binomial"]] == certificates["held out"].find("P01").value
+    assert frame["bounds"][1, at["holdout.binomial"]] == certificates["held out"].find("holdout.binomial").value
     assert frame["errors"][0] == 0.1
     assert np.isnan(frame["errors"][1])
     axes = plot.tightness(certificates, {"all rows": 0.1}).axes[0]

@@ -179,13 +179,13 @@ def test_certificate_and_forgeries(tmp_path):
     model = ObliqueTreeClassifier(max_depth=3).fit(X, y)
     honest = model.certify(X, y)
     assert assay.verify(honest, model, X, y).holds
-    assert honest.find("D02").value == (model.predict(X) != y).sum()
+    assert honest.find("train.errors").value == (model.predict(X) != y).sum()
     for name, change in (("node_weights_", 1.1), ("node_threshold_", 1.001), ("node_value_", 0.9)):
         kept = getattr(model, name)
         setattr(model, name, kept * change)
         assert not assay.verify(honest, model, X, y).holds
         setattr(model, name, kept)
-    claim = honest.find("D02")
+    claim = honest.find("train.errors")
     others = tuple(replace(one, value=one.value - 1) if one is claim else one for one in honest.claims)
     assert not assay.verify(replace(honest, claims=others), model, X, y).holds
     assay.save(model, tmp_path / "oblique.assay", honest)

@@ -61,7 +61,7 @@ def test_claims_are_made_and_checked(model, load):
     X, y = load(return_X_y=True)
     model.fit(X, y)
     certificate = model.certify(X, y)
-    assert certificate.find("D33").params["leaves"] > model.get_n_leaves()
+    assert certificate.find("tree.pruned").params["leaves"] > model.get_n_leaves()
     report = assay.verify(certificate, model, X, y)
     assert report.holds, report.reason
 
@@ -72,7 +72,7 @@ def test_forgeries_are_rejected(attack):
     model = DecisionTreeClassifier(ccp_alpha=0.01).fit(X, y)
     forged = DecisionTreeClassifier().fit(X, y) if attack == "unpruned" else model
     certificate = model.certify(X, y)
-    claim = certificate.find("D33")
+    claim = certificate.find("tree.pruned")
     if attack == "other alpha":
         claim = replace(claim, params={**claim.params, "alpha": 1e-4})
     elif attack == "other tree":
@@ -90,9 +90,9 @@ def test_forgeries_are_rejected(attack):
 def test_why_it_is_not_made():
     X, y = load_breast_cancer(return_X_y=True)
     model = DecisionTreeClassifier(ccp_alpha=0.01, class_weight="balanced").fit(X, y)
-    assert "Weights" in {o.template: o.reason for o in model.certify(X, y).not_applicable}["D33/1"]
+    assert "Weights" in {o.name: o.reason for o in model.certify(X, y).not_applicable}["tree.pruned"]
     plain = DecisionTreeClassifier().fit(X, y)
-    assert "D33/1" not in {o.template for o in plain.certify(X, y).not_applicable}
+    assert "tree.pruned" not in {o.name for o in plain.certify(X, y).not_applicable}
 
 
 def test_nominal_splits_that_were_all_pruned_are_told():
@@ -102,7 +102,7 @@ def test_nominal_splits_that_were_all_pruned_are_told():
     model = DecisionTreeClassifier(nominal=[1], ccp_alpha=0.05).fit(X, y)
     assert not np.any(model.nodes_.table >= 0)
     certificate = model.certify(X, y)
-    assert [gap.reason for gap in certificate.not_applicable if gap.template == "D33/1"] == [
+    assert [gap.reason for gap in certificate.not_applicable if gap.name == "tree.pruned"] == [
         "The tree splits nominal columns or has missing values."
     ]
     assert assay.verify(certificate, model, X, y).holds

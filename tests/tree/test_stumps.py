@@ -25,7 +25,7 @@ STUMPS = [
 
 
 def reasons(certificate):
-    return {one.template: one.reason for one in certificate.not_applicable}
+    return {one.name: one.reason for one in certificate.not_applicable}
 
 
 @pytest.mark.parametrize("model", STUMPS, ids=lambda model: repr(model)[:60])
@@ -35,7 +35,7 @@ def test_stumps_state_the_bound_and_the_checker_agrees(model):
     certificate = model.fit(X, y).certify(X, y)
     report = assay.verify(certificate, model, X, y)
     assert report.holds, report.reason
-    claim = certificate.find("P11")
+    claim = certificate.find("rademacher.empirical")
     drawn = rademacher.signs(16, n, 0).astype(int)
     largest = np.abs(drawn.sum(axis=1))
     for column in X.T:
@@ -50,7 +50,7 @@ def test_stumps_state_the_bound_and_the_checker_agrees(model):
 def test_larger_trees_do_not_mention_it():
     X, y = load_breast_cancer(return_X_y=True)
     certificate = DecisionTreeClassifier(max_depth=2).fit(X, y).certify(X, y)
-    assert "P11/1" not in {claim.template for claim in certificate.claims} | set(reasons(certificate))
+    assert "rademacher.empirical" not in {claim.name for claim in certificate.claims} | set(reasons(certificate))
 
 
 def test_a_larger_tree_that_came_out_with_one_split_does_not_mention_it():
@@ -59,22 +59,22 @@ def test_a_larger_tree_that_came_out_with_one_split_does_not_mention_it():
     model = DecisionTreeClassifier().fit(X, X[:, 0] > 0.5)
     assert model.get_n_leaves() == 2
     certificate = model.certify(X, X[:, 0] > 0.5)
-    assert "P11/1" not in {claim.template for claim in certificate.claims} | set(reasons(certificate))
+    assert "rademacher.empirical" not in {claim.name for claim in certificate.claims} | set(reasons(certificate))
 
 
 def test_where_it_is_not_said_the_reason_is():
     X, y = load_iris(return_X_y=True)
     stump = DecisionTreeClassifier(max_depth=1)
-    assert "two classes" in reasons(stump.fit(X, y).certify(X, y))["P11/1"]
+    assert "two classes" in reasons(stump.fit(X, y).certify(X, y))["rademacher.empirical"]
     two, weight = (y == 2).astype(int), np.arange(1.0, 151.0)
     weighted = stump.fit(X, two, sample_weight=weight).certify(X, two, sample_weight=weight)
-    assert "unweighted errors" in reasons(weighted)["P11/1"]
+    assert "unweighted errors" in reasons(weighted)["rademacher.empirical"]
     codes = np.round(X[:, :1])
     nominal = DecisionTreeClassifier(max_depth=1, nominal=[0]).fit(codes, two).certify(codes, two)
-    assert "nominal" in reasons(nominal)["P11/1"]
+    assert "nominal" in reasons(nominal)["rademacher.empirical"]
     few = stump.fit(X[:12], np.arange(12) % 2).certify(X[:12], np.arange(12) % 2)
-    assert "too few" in reasons(few)["P11/1"]
-    assert "P11/1" in dict(few.unreported)  # computed, so paid for
+    assert "too few" in reasons(few)["rademacher.empirical"]
+    assert "rademacher.empirical" in dict(few.unreported)  # computed, so paid for
 
 
 # Validity -----------------------------------------------------------------------------------------------------

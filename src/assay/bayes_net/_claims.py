@@ -79,26 +79,26 @@ def queries(model: Any) -> Iterator[Claim | NotApplicable]:
 def answers(net: Network, asked: Any, given: dict[str, Any]) -> Iterator[Claim | NotApplicable]:
     """Yield the most probable states of nodes given evidence, and the probabilities of all."""
     if any(one is None for one in net.states):
-        yield NotApplicable("D26/6", _NUMBERS)
+        yield NotApplicable("network.explanation", _NUMBERS)
         return
     known = {net.names[node]: (net.states[node] or ())[int(at)] for node, at in net._known(given).items()}
     try:
         best, found = net.map_query(asked, known), net.marginals(known, memory=48 * _MOST_CELLS)
     except TooLargeError:
-        yield NotApplicable("D26/6", Message("why.query-tables"))
+        yield NotApplicable("network.explanation", Message("why.query-tables"))
         return
     size = sum(float(np.abs(np.log(table[table > 0])).max(initial=0.0)) + table.shape[-1] for table in net.tables)
     slack = 64 * _UNIT * (sum(net.sizes) + 16 * len(net.names)) * (size + 16)
-    yield Claim("D26/6", outward(slack), params={"given": known, "states": best.states})
+    yield Claim("network.explanation", outward(slack), params={"given": known, "states": best.states})
     told = np.array([p for one in found.values() for p in one.values()])
     witness = {"marginals": np.where(told > 1e-140, told, 0.0)}
-    yield Claim("D26/7", outward(1e-10 + slack), params={"given": known}, witness=witness)
+    yield Claim("network.posterior", outward(1e-10 + slack), params={"given": known}, witness=witness)
 
 
 def counts(model: Any, rows: Rows, codes: np.ndarray) -> Claim | NotApplicable:
     """Return how far the stored counts are from those of the rows, gaps shared out as the model has it."""
     if not model.sizes_.any():
-        return NotApplicable("D26/2", Message("why.no-states"))
+        return NotApplicable("network.counts", Message("why.no-states"))
     weight = None
     if rows.has_weight:
         weight = np.concatenate([np.ones(len(b.X)) if b.weight is None else b.weight for b in rows.blocks()])
@@ -108,17 +108,21 @@ def counts(model: Any, rows: Rows, codes: np.ndarray) -> Claim | NotApplicable:
     worst = max(float(np.max(np.abs(a - b))) for a, b in pairs)
     if np.isnan(codes[:, model.sizes_ > 0]).any() or (weight is not None and (weight % 1).any()):
         worst = outward(1.01 * worst + 1e-9 * (len(codes) if weight is None else max(1.0, weight.sum())))
-    return Claim("D26/2", worst, params={"rows": len(codes)})
+    return Claim("network.counts", worst, params={"rows": len(codes)})
 
 
 def structure(model: Any, rows: Rows, codes: np.ndarray) -> Iterator[Claim | NotApplicable]:
     """Yield that no change of an edge, and of few columns no other graph, has a better score."""
     kind, mixed = getattr(model, "structure", None), not model.sizes_.all()
-    local, best = ("D62/1", "D62/2") if mixed else ("D26/3", "D26/4")
+    local, best = (
+        ("network.local-optimum-mixed", "network.optimum-mixed")
+        if mixed
+        else ("network.local-optimum", "network.optimum")
+    )
     reason = _GAPS if np.isnan(codes).any() else _WEIGHTS if rows.has_weight else ""
     reason = reason or (_MANY if mixed and codes.size > _MOST_NUMBERS else "")
     if mixed:
-        yield NotApplicable("D62/3", reason) if reason else regressions(model, codes)
+        yield NotApplicable("network.regressions", reason) if reason else regressions(model, codes)
     if not reason and kind not in ("greedy", "exact", "augmented"):
         reason = Message("why.structure-given")
     if reason:
@@ -163,17 +167,17 @@ def regressions(model: Any, codes: np.ndarray) -> Claim:
         off, far = 128 * _UNIT * (net.tables[node].shape[-1] + 16) * reach, 2 * (np.abs(values) + logs + 2)
         slack += float((np.sqrt(far) * off + off**2 + 128 * _UNIT * far).sum())
     value = max(0.0, best - own) + slack + _ROUNDING * (1 + abs(best))
-    return Claim("D62/3", outward(value), params={"rows": len(codes)})
+    return Claim("network.regressions", outward(value), params={"rows": len(codes)})
 
 
 def tree(model: Any, rows: Rows, codes: np.ndarray) -> Claim | NotApplicable:
     """Return that no tree has a larger likelihood."""
     if not model.sizes_.all():
-        return NotApplicable("D26/1", _NUMBERS)
+        return NotApplicable("chow-liu.optimal", _NUMBERS)
     if np.isnan(codes).any():
-        return NotApplicable("D26/1", _GAPS)
+        return NotApplicable("chow-liu.optimal", _GAPS)
     if rows.has_weight:
-        return NotApplicable("D26/1", _WEIGHTS)
+        return NotApplicable("chow-liu.optimal", _WEIGHTS)
     families = Families(whole(model, codes), 0.0, 1.0, model.n_jobs)
     weights = _search.information(families)
     best = _search.tree(weights, 0)
@@ -181,7 +185,9 @@ def tree(model: Any, rows: Rows, codes: np.ndarray) -> Claim | NotApplicable:
     most = sum(weights[above[0], node] for node, above in enumerate(best) if above)
     size = sum(families.cost(i, ()) for i in range(families.d)) + len(codes) * np.log(len(codes) + 1)
     return Claim(
-        "D26/1", outward((families.d - 1) * (max(0.0, most - own) + 1e-12 * size)), params={"rows": len(codes)}
+        "chow-liu.optimal",
+        outward((families.d - 1) * (max(0.0, most - own) + 1e-12 * size)),
+        params={"rows": len(codes)},
     )
 
 
@@ -198,10 +204,10 @@ def whole(model: Any, codes: np.ndarray) -> Coded:
 def marginals(net: Network) -> Claim | NotApplicable:
     """Return the probabilities of the states of each node."""
     if any(one is None for one in net.states):
-        return NotApplicable("D26/5", _NUMBERS)
+        return NotApplicable("network.marginals", _NUMBERS)
     try:
         found = net.marginals(memory=48 * _MOST_CELLS)
     except TooLargeError:
-        return NotApplicable("D26/5", Message("why.marginal-tables"))
+        return NotApplicable("network.marginals", Message("why.marginal-tables"))
     told = np.array([p for one in found.values() for p in one.values()])
-    return Claim("D26/5", 1e-10, witness={"marginals": np.where(told > 1e-140, told, 0.0)})
+    return Claim("network.marginals", 1e-10, witness={"marginals": np.where(told > 1e-140, told, 0.0)})

@@ -2,7 +2,7 @@
 
     verify.py       the order of the check; rows.py passes over the rows, fingerprinted each time
     record.py       the record and its ledger; identity.py fingerprints of data, near copies; numerics.py rounding
-    rule.py         what a rule is; facts.py the rules that every family has (D01 to D03)
+    rule.py         what a rule is; facts.py the rules that every family has (data.identity to train.error-floor)
     bounds/         rules of statements about new data that several families share
     family.py       what a family is, and how one is found; families/<name>.py arrays, predictor, claims of each
     predictors.py   what a predictor is; rules/ rules and predictors of the families

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from assay.checker import bounds, facts
 from assay.checker.family import find
 from assay.claims.claim import Certificate
-from assay.claims.definitions import Definition
+from assay.claims.definitions import by_name
 from assay.claims.model import StoredModel
 
 _READ = ("assay.checker", "assay.claims", "assay.data.blocks")
@@ -80,16 +80,16 @@ def _roots(certificate: Certificate) -> list[Name]:
 
 def _of_certificate(certificate: Certificate, families: Iterable[str]) -> Iterator[Name]:
     """Yield the reader of the model's arrays and the rules of its claims."""
-    allowed: dict[str, Definition] = {**facts.CLAIMS, **bounds.CLAIMS}
+    allowed = by_name([*facts.CLAIMS.values(), *bounds.CLAIMS.values()])
     for family in families:
         found, variant = find(family)
-        allowed |= found.claims
+        allowed |= by_name(found.claims.values())
         yield from _place(variant.read)
         for check in variant.more.values():
             yield from _place(check)
     for claim in certificate.claims:
-        if claim.template in allowed:
-            yield from _place(allowed[claim.template].rule)
+        if claim.name in allowed:
+            yield from _place(allowed[claim.name].rule)
 
 
 def _place(thing: Any) -> Iterator[Name]:

@@ -23,8 +23,8 @@ class AboutSet(Rule):
 
 
 class DataIdentity(AboutSet):
-    """D01: the fingerprint is compared for every set; what is left is the number of rows, and of the hold-out rows how
-    many are nearly copies of training rows."""
+    """data.identity: the fingerprint is compared for every set; what is left is the number of rows, and of the hold-out
+    rows how many are nearly copies of training rows."""
 
     def measure(self) -> float:
         if self.claim.value != self.rows:
@@ -39,7 +39,7 @@ class DataIdentity(AboutSet):
 
 
 class TrainErrors(AboutSet):
-    """D02: errors (or mean squared error) on the named set lie between `low` and the value."""
+    """train.errors: errors (or mean squared error) on the named set lie between `low` and the value."""
 
     def prepare(self) -> None:
         classifier = self.model.classes is not None
@@ -98,7 +98,7 @@ class SquaredErrors:
 
 
 class ErrorFloor(Rule):
-    """D03: rows of one group are identical, so a classifier errs on all but the most frequent label of
+    """train.error-floor: rows of one group are identical, so a classifier errs on all but the most frequent label of
     each."""
 
     def prepare(self) -> None:

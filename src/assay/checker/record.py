@@ -17,6 +17,10 @@ MALFORMED_INPUT_ERRORS = (ArithmeticError, AttributeError, LookupError, MemoryEr
 _DECIMAL = re.compile(r"[0-9]{1,40}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,2})?", re.ASCII)
 
 
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,40}(\.[a-z0-9-]{1,40})?|[A-Z][0-9]{2}/[0-9]{1,3}")
+"""Names of claims, and codes of those whose family is not loaded."""
+
+
 class Rejected(Exception):
     """The claim, or what it stands on, is shown to be wrong."""
 
@@ -93,10 +97,10 @@ def check_record(certificate: Certificate, allowed: Mapping[str, Definition]) ->
     spent += sum((exact_decimal(delta, "an unreported delta") for _, delta in certificate.unreported), Fraction(0))
     if spent > total:
         raise Rejected(f"the ledger spends {float(spent):.6g}, more than delta_total = {certificate.delta_total}")
-    named = [template for template, _ in certificate.unreported] + [gap.template for gap in certificate.not_applicable]
-    for template in named:  # claims of other families too, which are not loaded for what is not claimed
-        if not isinstance(template, str) or not re.fullmatch(r"[A-Z][0-9]{2}/[0-9]{1,3}", template):
-            raise Rejected(f"unknown claim {str(template)[:40]!r}")
+    named = [name for name, _ in certificate.unreported] + [gap.name for gap in certificate.not_applicable]
+    for name in named:  # claims of other families too, which are not loaded for what is not claimed
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise Rejected(f"unknown claim {str(name)[:40]!r}")
     for gap in certificate.not_applicable:
         if not isinstance(gap.reason, str) or len(gap.reason) > 1000 or not gap.reason.isprintable():
             raise Rejected("a reason why a claim is not made must be one line of text")
@@ -104,21 +108,21 @@ def check_record(certificate: Certificate, allowed: Mapping[str, Definition]) ->
 
 def _check_claim(claim: Claim, certificate: Certificate, allowed: Mapping[str, Definition]) -> Fraction:
     """Check the fixed part of one claim; return its delta."""
-    if not isinstance(claim, Claim) or claim.template not in allowed:
-        code = str(getattr(claim, "template", claim))[:40]
-        raise Rejected(f"unknown claim {code!r}: models of the family {certificate.model.family!r} have none such")
-    template = allowed[claim.template]
-    name, delta = template.name, exact_decimal(claim.delta, f"delta of {template.name}")
+    if not isinstance(claim, Claim) or claim.name not in allowed:
+        called = str(getattr(claim, "name", claim))[:40]
+        raise Rejected(f"unknown claim {called!r}: models of the family {certificate.model.family!r} have none such")
+    definition = allowed[claim.name]
+    name, delta = definition.name, exact_decimal(claim.delta, f"delta of {definition.name}")
     number(claim.value, f"value of {name}", zero=True)
-    if claim.direction not in template.directions:
+    if claim.direction not in definition.directions:
         raise Rejected(f"{name} cannot have the direction {str(claim.direction)[:20]!r}")
     if not isinstance(claim.producer, str) or not _PRODUCER.fullmatch(claim.producer):
         raise Rejected(f"{name}: the producer must be a name and a version, such as assay/0.1.0")
-    if sorted(map(str, claim.assumptions)) != sorted(template.assumptions):
-        raise Rejected(f"{name} must carry exactly the assumptions {list(template.assumptions)}")
-    if template.fact and delta:
+    if sorted(map(str, claim.assumptions)) != sorted(definition.assumptions):
+        raise Rejected(f"{name} must carry exactly the assumptions {list(definition.assumptions)}")
+    if definition.fact and delta:
         raise Rejected(f"{name} is a fact; its delta must be 0, it is {claim.delta}")
-    if not template.fact and not 0 < delta < 1:
+    if not definition.fact and not 0 < delta < 1:
         raise Rejected(f"{name}: delta must lie between 0 and 1; it is {claim.delta}")
     if not isinstance(claim.params, Mapping) or not isinstance(claim.witness, Mapping):
         raise Rejected(f"{name}: params and witness must be mappings")

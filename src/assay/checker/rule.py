@@ -103,12 +103,12 @@ class Context:
             raise Refused(f"the values of the column {short!r} are not given; pass columns={{{short!r}: values}}")
         return self.columns[name]
 
-    def rule_for(self, template: str) -> tuple[int, "Rule"]:
-        """Return the first claim of that template and its rule."""
+    def rule_for(self, name: str) -> tuple[int, "Rule"]:
+        """Return the first claim of that name and its rule."""
         for position, rule in self.rules.items():
-            if self.certificate.claims[position].template == template:
+            if self.certificate.claims[position].name == name:
                 return position, rule
-        raise Rejected(f"it builds on a sound claim {template} earlier in the certificate, and there is none")
+        raise Rejected(f"it builds on a sound claim {name} earlier in the certificate, and there is none")
 
 
 class Rule:
@@ -127,7 +127,7 @@ class Rule:
         self.prepare()
 
     def prepare(self) -> None:
-        """Read parameters and witness; raise Rejected if they are not what the template asks for."""
+        """Read parameters and witness; raise Rejected if they are not what the definition asks for."""
 
     def block(self, view: View) -> None:
         """Take in one block."""

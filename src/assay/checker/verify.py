@@ -6,6 +6,7 @@ few passes as the rules need; every rule bounds its own rounding. It calls no le
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,8 @@ from assay.checker.rows import DataSet, Reader, Table, columns_of, other_rows, t
 from assay.checker.rule import Clock, Context, Rule, View
 from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate, Claim
-from assay.claims.definitions import Definition
+from assay.claims.definitions import Definition, by_name
+from assay.claims.document import named
 
 _KEPT = 2**23  # numbers of rows and scores that are kept from the first pass for the ones to come
 _HELD = 2**22  # numbers that a model makes of the rows of one view
@@ -61,7 +63,9 @@ def verify(
         stored = stored_form(model)
         encodes = find(stored.family)[1].encodes
         family, variant = find((stored.members[0] if encodes else stored).family)
-        allowed = {**facts.CLAIMS, **bounds.CLAIMS, **family.claims}
+        allowed = by_name([*facts.CLAIMS.values(), *bounds.CLAIMS.values(), *family.claims.values()])
+        if encodes:
+            certificate = replace(certificate, claims=tuple(map(named, certificate.claims)))
         check_record(certificate, allowed)
         if (stored.learner, stored.family) != (certificate.model.learner, certificate.model.family):
             raise Rejected(f"the certificate is about a {certificate.model.learner}, the model is a {stored.learner}")
@@ -119,7 +123,7 @@ class _Check:
                     self.sets[name].failure = other_rows(name, stated, given)
 
     def _rule(self, claim: Claim) -> Rule:
-        kind: Any = self.allowed[claim.template].rule
+        kind: Any = self.allowed[claim.name].rule
         about = claim.params.get("set") if issubclass(kind, facts.AboutSet) else kind.set
         broken = self.sets[about].failure if isinstance(about, str) and about in self.sets else None
         if broken is not None:
@@ -194,7 +198,7 @@ class _Check:
         return position not in self.failures and self.sets[self.rules[position].set].failure is None
 
     def _judge(self, position: int, claim: Claim) -> Verdict:
-        name, measured = self.allowed[claim.template].called(claim.params), math.nan
+        name, measured = self.allowed[claim.name].called(claim.params), math.nan
         if position in self.rules:
             rule = self.rules[position]
             broken = self.sets[rule.set].failure
@@ -210,7 +214,7 @@ class _Check:
         if not (measured <= claim.value if upper else measured >= claim.value):  # also when measured is NaN
             claimed = f"claimed {'<=' if upper else '>='} {claim.value:.10g}, measured {measured:.10g}"
             return Verdict(name, "REJECTED", claimed, measured)
-        return Verdict(name, "PROVED" if self.allowed[claim.template].fact else "PROVED-GIVEN", "", measured)
+        return Verdict(name, "PROVED" if self.allowed[claim.name].fact else "PROVED-GIVEN", "", measured)
 
     def _step(self, position: int, step: Callable[[], Any]) -> Any:
         """Run a step of one rule; what it raises becomes that claim's verdict and no other's."""

@@ -1,6 +1,6 @@
 """The records of a certificate, as plain frozen data.
 
-A `Claim` names a template (its meaning is the template's text), a published value and what backs it. A `Certificate`
+A `Claim` names a definition (its meaning is that text), a published value and what backs it. A `Certificate`
 holds claims that are read together, fingerprints of data and model, and the ledger of failure probability.
 Nothing here computes or judges: `seal` makes these records, `verify` checks them.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from assay.claims.definitions import Definition
-from assay.claims.directory import definition
+from assay.claims.directory import code, definition
 
 FORMAT = "assay-certificate/3"
 
@@ -26,14 +26,14 @@ class Claim:
 
     Attributes
     ----------
-    template : str
-        Which statement is made, with its version, for example "P01/1"; see `definitions`.
+    name : str
+        Which statement is made, for example "holdout.binomial"; see `definitions`. Files have a code for it.
     value : float
         The published number, rounded outward.
     direction : str
         "upper" when the true quantity is at most `value`, "lower" when it is at least `value`.
     params : mapping
-        Plain values that complete the template (C, the form used, the class of hypotheses, ...).
+        Plain values that complete the definition (C, the form used, the class of hypotheses, ...).
     data : tuple of str
         The data sets the claim is about: "train", "holdout".
     delta : str
@@ -44,7 +44,7 @@ class Claim:
         What the checker needs beyond model and data.
     """
 
-    template: str
+    name: str
     value: float
     direction: str = "upper"
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -56,19 +56,24 @@ class Claim:
 
     @property
     def kind(self) -> str:
-        """Name of what is claimed, for example "holdout.binomial" or "logistic.gap"; the code if nothing defines it."""
-        found = definition(self.template)
-        return self.template if found is None else found.called(self.params)
+        """Name of what is claimed, for some losses one of their own: "logistic.gap" for "duality-gap"."""
+        found = definition(self.name)
+        return self.name if found is None else found.called(self.params)
+
+    @property
+    def code(self) -> str:
+        """The code that the claim has in files, for example "P01/1"."""
+        return code(self.name)
 
     @property
     def is_fact(self) -> bool:
         """True for a statement about the given data, false for one about new data."""
-        return self._template.fact
+        return self._definition.fact
 
     @property
     def quantity(self) -> str:
         """What is bounded ("error rate", "mean loss"), if other statements bound the same; else ""."""
-        found = definition(self.template)
+        found = definition(self.name)
         return "" if found is None else found.quantity
 
     @property
@@ -83,15 +88,15 @@ class Claim:
 
     def said(self, texts: Mapping[str, str] | None = None, terms: Mapping[str, str] | None = None) -> str:
         """Return the sentence in English, or in the texts and terms of another language."""
-        if self.direction not in self._template.directions:
-            raise ValueError(f"The claim {self.template!r} has no sentence for the direction {self.direction!r}.")
-        return self._template.sentence(self.value, self.direction, self.params, texts, terms)
+        if self.direction not in self._definition.directions:
+            raise ValueError(f"The claim {self.name!r} has no sentence for the direction {self.direction!r}.")
+        return self._definition.sentence(self.value, self.direction, self.params, texts, terms)
 
     @property
-    def _template(self) -> Definition:
-        found = definition(self.template)
+    def _definition(self) -> Definition:
+        found = definition(self.name)
         if found is None:
-            raise ValueError(f"Unknown claim {self.template!r}: no definition has this code.")
+            raise ValueError(f"Unknown claim {self.name!r}: no definition has this name.")
         return found
 
 
@@ -99,7 +104,7 @@ class Claim:
 class NotApplicable:
     """A claim that could have been expected, and why it is not made."""
 
-    template: str
+    name: str
     reason: str
 
 
@@ -131,7 +136,7 @@ class Certificate:
     data: Mapping[str, DataReference]
     delta_total: str = "0.05"
     not_applicable: tuple[NotApplicable, ...] = ()
-    unreported: tuple[tuple[str, str], ...] = ()  # (template, delta) of bounds computed and not shown
+    unreported: tuple[tuple[str, str], ...] = ()  # (name, delta) of bounds computed and not shown
     split: Mapping[str, np.ndarray] | None = None  # row numbers of "train" and "holdout" in one table
     format: str = FORMAT
     looks: Mapping[str, Any] | None = None  # declared: `count`, how often these rows were looked at, this time included
@@ -143,10 +148,10 @@ class Certificate:
     # out; derived, as is a split whose `seed` drew the rows
 
     def find(self, name: str, **params: Any) -> Claim:
-        """Return the first claim of that name or code (with or without its version) whose params match."""
+        """Return the first claim of that name whose params match."""
         for claim in self.claims:
-            found = definition(claim.template)
-            named = claim.template in (name, f"{name}/1") or (found and name in (claim.kind, found.name))
+            found = definition(claim.name)
+            named = name == claim.name or (found is not None and name in (found.name, claim.kind))
             if named and all(claim.params.get(k) == v for k, v in params.items()):
                 return claim
         raise KeyError(f"No claim {name} in this certificate; it has {', '.join(c.kind for c in self.claims)}.")
@@ -180,7 +185,7 @@ class Certificate:
         return certificate_text(self)
 
     def __repr__(self) -> str:
-        claims = ", ".join(claim.template for claim in self.claims)
+        claims = ", ".join(claim.name for claim in self.claims)
         return f"<Certificate of {self.model.learner}: {claims}; delta {self.delta_total}>"
 
     def _repr_html_(self) -> str:

@@ -6,7 +6,7 @@ checks it. Definitions live with what they are about: those that every certifica
 that a new family edits nothing here. SPEC.md and the families' docstrings give parameters, witness and check of each.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,7 +65,7 @@ class Definition:
         """Return the name of a claim with these parameters, of which any may be malformed.
 
         >>> from assay.claims.directory import definition
-        >>> definition("D04/1").called({"loss": "logistic"})
+        >>> definition("duality-gap").called({"loss": "logistic"})
         'logistic.gap'
         """
         loss, penalty = (params.get(part) if isinstance(params, Mapping) else None for part in ("loss", "penalty"))
@@ -84,10 +84,19 @@ class Definition:
 
 
 known: dict[str, Definition] = {}
+"""Definitions by name."""
+names: dict[str, str] = {}
+"""Names by the code that a claim has in files, for example "D04/1"; everywhere else a claim is called by its name."""
 
 
 def register(claims: Mapping[str, Definition]) -> None:
-    """Make definitions known by their code, for example "D04/1"."""
+    """Make definitions known by their name, and their names by the code that files have."""
     for code, definition in claims.items():
-        if known.setdefault(code, definition).name != definition.name:
-            raise ValueError(f"two claims have the code {code!r}: {known[code].name} and {definition.name}.")
+        if names.setdefault(code, definition.name) != definition.name:
+            raise ValueError(f"two claims have the code {code!r}: {names[code]} and {definition.name}.")
+        known.setdefault(definition.name, definition)
+
+
+def by_name(claims: Iterable[Definition]) -> dict[str, Definition]:
+    """Return definitions by their name."""
+    return {definition.name: definition for definition in claims}

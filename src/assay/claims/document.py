@@ -1,6 +1,7 @@
 """Certificates as JSON text, and back; what is read is checked field by field and trusted in nothing.
 
-Arrays are `{"dtype": "<f8", "shape": [3], "base64": "..."}`. Reading refuses duplicate keys, NaN and
+Claims have a code in files, "D04/1", and a name everywhere else; the definitions of the core and of the model's family
+say which. Arrays are `{"dtype": "<f8", "shape": [3], "base64": "..."}`. Reading refuses duplicate keys, NaN and
 infinity, deep nesting, unknown or missing fields, and arrays whose bytes do not fill their shape.
 """
 
@@ -9,13 +10,19 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from assay.claims.claim import FORMAT, Certificate, Claim, DataReference, ModelReference, NotApplicable
+from assay.claims.definitions import names, register
+from assay.claims.directory import code
 
 DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 _OLDER = ("assay-certificate/1", "assay-certificate/2")
@@ -47,15 +54,14 @@ def from_json(text: str | bytes) -> Certificate:
         {"looks": None, "time": None, **read}, "certificate", looks=(dict, None), format=str, model=dict, data=dict,
         delta_total=str, split=(dict, None), claims=list, not_applicable=list, unreported=list, time=(dict, None),
     )  # fmt: skip
+    model = ModelReference(**_fields(record["model"], "model", learner=str, family=str, digest=str))
+    _load_definitions(model.family)
     return Certificate(
         claims=tuple(_claim(one, f"claims[{i}]") for i, one in enumerate(record["claims"])),
-        model=ModelReference(**_fields(record["model"], "model", learner=str, family=str, digest=str)),
+        model=model,
         data={name: _data_reference(one, f"data.{name}") for name, one in record["data"].items()},
         delta_total=_probability(record["delta_total"], "delta_total"),
-        not_applicable=tuple(
-            NotApplicable(**_fields(one, "not_applicable", template=str, reason=str))
-            for one in record["not_applicable"]
-        ),
+        not_applicable=tuple(_not_applicable(one) for one in record["not_applicable"]),
         unreported=tuple(_unreported(one) for one in record["unreported"]),
         split=None if record["split"] is None else _arrays(record["split"], "split"),
         looks=None if record["looks"] is None else _looks(record["looks"]),
@@ -112,16 +118,19 @@ def _certificate_record(certificate: Certificate) -> dict[str, Any]:
         "delta_total": certificate.delta_total,
         "split": None if certificate.split is None else _array_records(certificate.split),
         "claims": [_claim_record(claim) for claim in certificate.claims],
-        "not_applicable": [{"template": one.template, "reason": one.reason} for one in certificate.not_applicable],
-        "unreported": [list(one) for one in certificate.unreported],
+        "not_applicable": [{"template": code(one.name), "reason": one.reason} for one in certificate.not_applicable],
+        "unreported": [[code(name), delta] for name, delta in certificate.unreported],
         "looks": None if certificate.looks is None else _plain(certificate.looks),
         "time": None if certificate.time is None else _plain(certificate.time),
     }
 
 
 def _claim_record(claim: Claim) -> dict[str, Any]:
-    record = dict(vars(claim))
-    record.update(value=float(claim.value), params=_plain(claim.params), witness=_array_records(claim.witness))
+    record = {"template": code(claim.name)} | vars(claim)
+    del record["name"]
+    record.update(
+        value=float(claim.value), params=_plain(_renamed(claim.params, code)), witness=_array_records(claim.witness)
+    )
     record.update(data=list(claim.data), assumptions=list(claim.assumptions))
     return record
 
@@ -177,7 +186,42 @@ def _claim(record: Any, where: str) -> Claim:
         delta=_probability(fields["delta"], f"{where}.delta"),
         witness=_arrays(fields["witness"], f"{where}.witness"),
     )
-    return Claim(**fields)
+    fields["params"] = _renamed(fields["params"], partial(_called, where=f"{where}.params"))
+    return Claim(_called(fields.pop("template"), where), **fields)
+
+
+def _load_definitions(family: str) -> None:
+    """Make the claims known that any certificate may make, and those of the family that the file names."""
+    own = family.partition(".")[0]
+    is_name = re.fullmatch(r"[a-z][a-z0-9_]{0,39}", own) is not None
+    for place in ("facts", "bounds", *([f"families.{own}"] if is_name else [])):
+        if find_spec(f"assay.checker.{place}") is not None:
+            register(getattr(import_module(f"assay.checker.{place}"), "CLAIMS", {}))
+
+
+def _called(code: str, where: str) -> str:
+    """Return the name of the claim with that code; of a family that is not loaded, and of none, the code itself."""
+    if code[:1].islower():
+        raise DocumentError(f"{where}: files have the codes of claims; {code[:40]!r} is not one.")
+    return names.get(code, code)
+
+
+def named(claim: Claim) -> Claim:
+    """Return a claim by its name, which was read before its definition was loaded: the table's model was not known."""
+    return replace(
+        claim, name=names.get(claim.name, claim.name), params=_renamed(claim.params, lambda gap: names.get(gap, gap))
+    )
+
+
+def _renamed(params: Mapping[str, Any], called: Callable[[str], str]) -> Mapping[str, Any]:
+    """Return parameters in which `gap`, the claim that this one rests on, is called otherwise."""
+    gap = params.get("gap")
+    return {**params, "gap": called(gap)} if isinstance(gap, str) else params
+
+
+def _not_applicable(record: Any) -> NotApplicable:
+    fields = _fields(record, "not_applicable", template=str, reason=str)
+    return NotApplicable(_called(fields["template"], "not_applicable"), fields["reason"])
 
 
 def _data_reference(record: Any, where: str) -> DataReference:
@@ -204,8 +248,9 @@ def _looks(record: Any) -> dict[str, Any]:
 
 def _unreported(record: Any) -> tuple[str, str]:
     if not isinstance(record, list) or len(record) != 2:
-        raise DocumentError("unreported: each entry is a template and its delta.")
-    return _of_type(record[0], str, "unreported"), _probability(_of_type(record[1], str, "unreported"), "unreported")
+        raise DocumentError("unreported: each entry is the code of a claim and its delta.")
+    name = _called(_of_type(record[0], str, "unreported"), "unreported")
+    return name, _probability(_of_type(record[1], str, "unreported"), "unreported")
 
 
 def _probability(text: str, where: str, high: Decimal | None = Decimal(1)) -> str:

@@ -38,7 +38,7 @@ def sections(certificate: Certificate) -> Iterator[Section]:
     if risks:
         yield Section("About new data", [_about_new(claim, risks) for claim in risks])
     if certificate.not_applicable:
-        lines = [f"{_name(gap.template)}: {gap.reason}" for gap in certificate.not_applicable]
+        lines = [f"{_name(gap.name)}: {gap.reason}" for gap in certificate.not_applicable]
         yield Section("Not claimed, and why, in the words of who made this", lines)
     if risks:
         yield Section("What new data means here", [population(certificate)])
@@ -55,7 +55,7 @@ def assumptions(certificate: Certificate) -> list[str]:
 
 def _known(certificate: Certificate) -> list[Claim]:
     """Return the claims that a definition explains; a certificate that was read may have others."""
-    return [claim for claim in certificate.claims if definition(claim.template) is not None]
+    return [claim for claim in certificate.claims if definition(claim.name) is not None]
 
 
 DECLARED = Message("declared-split")
@@ -91,7 +91,7 @@ def population(certificate: Certificate) -> Message:
 
 def _assumed(risks: list[Claim]) -> list[str]:
     """Return each assumption once, in words."""
-    claims = [(claim, definition(claim.template)) for claim in risks]
+    claims = [(claim, definition(claim.name)) for claim in risks]
     words = {code: meaning.assumption(code) for claim, meaning in claims if meaning for code in claim.assumptions}
     return [f"{text} [{code}]" for code, text in words.items()]
 
@@ -101,7 +101,7 @@ def _sentence(claim: Claim) -> str:
     try:
         return claim.statement
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return f"A malformed claim {claim.template[:40]!r}: its sentence cannot be made of its parts."
+        return f"A malformed claim {claim.name[:40]!r}: its sentence cannot be made of its parts."
 
 
 def _about_new(claim: Claim, risks: list[Claim]) -> str:
@@ -152,7 +152,7 @@ def _ledger(certificate: Certificate) -> Iterator[str]:
             "about new data is valid: hold out new rows."
         )
     if certificate.unreported:
-        names = ", ".join(f"{_name(template)} ({delta})" for template, delta in certificate.unreported)
+        names = ", ".join(f"{_name(name)} ({delta})" for name, delta in certificate.unreported)
         yield f"Paid for but not shown, being about models that were not chosen or saying nothing here: {names}."
 
 
@@ -165,6 +165,7 @@ def _percent(delta: str) -> str:
     return f"{digits.normalize():f} %"
 
 
-def _name(template: str) -> str:
-    found = definition(template)
-    return template if found is None else found.name
+def _name(name: str) -> str:
+    """Return the name of a claim that is not made, which may be called by its code."""
+    found = definition(name)
+    return name if found is None else found.name

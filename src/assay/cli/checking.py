@@ -65,7 +65,7 @@ def _verify(
 def _record(certificate: Certificate, report: Report) -> dict[str, Any]:
     """Return the verdict for scripts."""
     claims = [
-        {"code": claim.template, "claim": verdict.claim, "verdict": verdict.status, "reason": verdict.reason,
+        {"code": claim.code, "claim": verdict.claim, "verdict": verdict.status, "reason": verdict.reason,
          "value": claim.value, "direction": claim.direction, "says": _statement(claim)}
         for claim, verdict in zip(certificate.claims, report.verdicts)
     ]  # fmt: skip

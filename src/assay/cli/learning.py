@@ -224,7 +224,7 @@ def _record(found: Study, output: Output) -> dict[str, Any]:
         "baseline": found.baseline.holdout_error, "clip": found.clip, "rows": list(found.rows), "why": found.why,
         "notes": found.notes, "certify": "folds" if found.folds else "holdout",
         "claims": [
-            {"code": one.template, "value": one.value, "direction": one.direction, "says": one.statement}
+            {"code": one.code, "value": one.value, "direction": one.direction, "says": one.statement}
             for one in found.certificate.claims
         ],
         "model": str(output.out), "report": str(output.report), "leaderboard": rows,

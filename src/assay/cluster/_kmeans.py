@@ -2,14 +2,16 @@
 
     minimise over c_1, ..., c_k    J(c) = sum_i w_i min_j |x_i - c_j|^2
 
-Claims: the cost of the stored centres, and how far each is from the mean of its rows (D20); no k centres at all
-        cost less than a stated bound (D21); on new data the mean cost is at most ... (P26, hold-out).
+Claims: the cost of the stored centres, and how far each is from the mean of its rows (kmeans.fixed-point); no k centres
+        at all
+        cost less than a stated bound (kmeans.lower-bound); on new data the mean cost is at most ... (kmeans.risk,
+        hold-out).
 Method: Lloyd's algorithm: nearest centres, then means. The problem has local minima, and it is hard to find the
         best one; a run ends at a point where neither step lowers J.
 
 Of one column it is solved exactly:
 
-Claim:  J is at most `value` above its minimum over all centres (D22): there are no local minima here.
+Claim:  J is at most `value` above its minimum over all centres (kmeans-1d.optimal): there are no local minima here.
 Method: clusters of sorted numbers are intervals; dynamic programming over their borders, each layer by halving,
         O(k n log n). Wang & Song 2011.
 """
@@ -74,7 +76,6 @@ class Centroids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, T
     family = "centroids"
 
     figure = "prototypes"
-    distance_template = "P26/1"
     cluster_centers_: np.ndarray
 
     def _scikit_state(self, estimator: Any) -> dict[str, Any]:
@@ -134,7 +135,7 @@ class Centroids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, T
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the squared distance of each row to the nearest centre, and the bound of its mean for new rows."""
         centers = self.cluster_centers_
-        yield Distances(_least_squares, (centers,), "P26/1", partial(distance_bound, len(centers)))
+        yield Distances(_least_squares, (centers,), "kmeans.risk", partial(distance_bound, len(centers)))
 
 
 def warn_of_given_centers(learner: Any, level: int) -> None:
@@ -409,16 +410,16 @@ def best_centers(rows: Rows, k: int) -> np.ndarray:
 
 
 def line_excess(learner: Any, rows: Rows) -> Claim | NotApplicable:
-    """Return claim D22: how far the cost of the centres is above the least one."""
+    """Return claim kmeans-1d.optimal: how far the cost of the centres is above the least one."""
     x, w = _values(rows)
     k, distinct = len(learner.cluster_centers_), len(np.unique(x))
     if distinct * k > _MOST_CUTS:
-        return NotApplicable("D22/1", Message("why.programme-size", most=_MOST_CUTS))
+        return NotApplicable("kmeans-1d.optimal", Message("why.programme-size", most=_MOST_CUTS))
     known = summary(rows, learner)
     cost, best = (by_blocks(rows, known, centers)[1] for centers in (learner.cluster_centers_, best_centers(rows, k)))
     rounding = cost_rounding(x[w > 0], w[w > 0]) * k * (2 * distinct.bit_length() + 6)
     params = {"clusters": k, "rows": rows.n_rows}
-    return Claim("D22/1", max(cost - best, 0.0) * (1 + 1e-6) + 1e-14 * cost + rounding, params=params)
+    return Claim("kmeans-1d.optimal", max(cost - best, 0.0) * (1 + 1e-6) + 1e-14 * cost + rounding, params=params)
 
 
 def cost_rounding(x: np.ndarray, w: np.ndarray) -> float:
@@ -441,7 +442,7 @@ def _column(block: Block) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fixed_point(learner: Any, rows: Rows) -> Claim:
-    """Return claim D20: the cost, and how far a centre is from the mean of its rows."""
+    """Return claim kmeans.fixed-point: the cost, and how far a centre is from the mean of its rows."""
     centers = learner.cluster_centers_
     passes = StreamedPasses(rows, summary(rows, learner))
     passes.begin(centers)
@@ -451,11 +452,11 @@ def fixed_point(learner: Any, rows: Rows) -> Claim:
     apart = float(np.max(np.linalg.norm(centers[full] - means, axis=1), initial=0.0))
     rounding = 1e-13 * float(np.linalg.norm(rows.largest_entries))  # of sums in another order
     params = {"clusters": len(centers), "rows": rows.n_rows, "shift": apart * (1 + 1e-9) + rounding}
-    return Claim("D20/1", outward(passes.inertia(centers)), params=params)
+    return Claim("kmeans.fixed-point", outward(passes.inertia(centers)), params=params)
 
 
 def floor(learner: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
-    """Yield claim D21: the larger of two lower bounds of the cost of any centres."""
+    """Yield claim kmeans.lower-bound: the larger of two lower bounds of the cost of any centres."""
     k, d = learner.cluster_centers_.shape
     stated = {"clusters": k, "rows": rows.n_rows}
     bounds = []
@@ -466,9 +467,9 @@ def floor(learner: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
         bounds.append((axes_bound(rows, k, buckets), {"form": "axes", "buckets": buckets} | stated))
     value, params = max(bounds, key=lambda bound: bound[0], default=(0.0, {}))
     if value > 0:
-        yield Claim("D21/1", value * (1 - 1e-9), "lower", params)
+        yield Claim("kmeans.lower-bound", value * (1 - 1e-9), "lower", params)
     else:
-        yield NotApplicable("D21/1", Message("why.zero-cost"))
+        yield NotApplicable("kmeans.lower-bound", Message("why.zero-cost"))
 
 
 def spectral_bound(rows: Rows, learner: Any, k: int) -> float:

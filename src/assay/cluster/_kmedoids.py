@@ -5,7 +5,8 @@
 Distances are not squared, and means are not needed: nothing but distances is, and a far row pulls no centre away.
 
 Claims: the cost of the medoids, which are training rows, and how much exchanging one of them for any one of the rows
-        could still lower it (medoids.swap); on new data the mean squared distance is at most ... (P26, hold-out).
+        could still lower it (medoids.swap); on new data the mean squared distance is at most ... (kmeans.risk,
+        hold-out).
 Method: exchanges of one medoid for one row while they lower the cost, each candidate compared with all medoids in one
         pass over the rows (FasterPAM, Schubert & Rousseeuw 2021). Distances are held for up to 8,192 rows; of more
         rows they are computed again by blocks, so that no matrix of all pairs is needed.
@@ -378,10 +379,10 @@ class KMedoids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, Tr
         """Yield the squared distance of each row to its medoid, and for Euclidean ones the bound of its mean."""
         if not self._is_precomputed and self.distance_code_[0] == 0:
             bound = partial(distance_bound, len(self.cluster_centers_))
-            yield evidence.Distances(_least_squares, (self,), "P26/1", bound)
+            yield evidence.Distances(_least_squares, (self,), "kmeans.risk", bound)
         else:
             why = Message("why.euclidean-only")
-            yield evidence.Distances(_least_squares, (self,), "P26/1", None, why)
+            yield evidence.Distances(_least_squares, (self,), "kmeans.risk", None, why)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the cost, and how much one exchange could lower it."""
@@ -493,7 +494,7 @@ def drawn_apart(distances: Distances, k: int, random: np.random.RandomState) -> 
 
 
 def swap_claim(learner: Any, rows: Rows) -> Claim:
-    """Return claim D20/2 for these rows."""
+    """Return claim medoids.swap for these rows."""
     table = in_memory(rows)
     n, d = table.shape
     tried = int(min(n, max(1, _MOST_PAIRS // n)))
@@ -516,4 +517,4 @@ def swap_claim(learner: Any, rows: Rows) -> Claim:
             least = min(least, float(change.min()))
     rounding = 16 * (n + 4 * d + 64) * _UNIT
     stated = {"clusters": k, "rows": n, "candidates": tried, "cost": state.cost * (1 + rounding)}
-    return Claim("D20/2", -least + rounding * (state.cost - least), params=stated)
+    return Claim("medoids.swap", -least + rounding * (state.cost - least), params=stated)

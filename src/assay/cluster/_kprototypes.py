@@ -200,7 +200,7 @@ class Mixed(PrototypeMixin, ClusterMixin, Learner):
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the dissimilarity of each row to the nearest prototype, which is a squared distance."""
         why = Message("why.numbers-only")
-        yield Distances(_least, (self.prototypes_, self.nominal_columns_ > 0, self.gamma_), "P26/1", None, why)
+        yield Distances(_least, (self.prototypes_, self.nominal_columns_ > 0, self.gamma_), "kmeans.risk", None, why)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the cost, and how far prototypes are from means and modes."""
@@ -508,7 +508,8 @@ def assigned(
 
 
 def mixed_claim(learner: Any, rows: Rows) -> Claim:
-    """Return claim D20/3, rows given to the first prototype that is nearest in the arithmetic that SPEC.md names."""
+    """Return claim prototypes.fixed-point, rows given to the first prototype that is nearest in the arithmetic that
+    SPEC.md names."""
     prototypes, nominal = learner.prototypes_, learner.nominal_columns_ > 0
     parts = rows.map(_nearest, prototypes, nominal, learner.gamma_)
     X, labels, costs = (np.concatenate(part) for part in zip(*parts))
@@ -522,7 +523,7 @@ def mixed_claim(learner: Any, rows: Rows) -> Claim:
             odd += int(np.sum(own[:, f] == prototypes[j, f]) < counts.max())
     rounding = 1e-13 * (float(np.linalg.norm(np.abs(X[:, ~nominal]).max(axis=0))) if (~nominal).any() else 0.0)
     stated = {"clusters": len(prototypes), "rows": len(X), "shift": shift * (1 + 1e-9) + rounding, "odd": odd}
-    return Claim("D20/3", outward(float(costs.sum())), params=stated)
+    return Claim("prototypes.fixed-point", outward(float(costs.sum())), params=stated)
 
 
 def _nearest(block: Block, prototypes: np.ndarray, nominal: np.ndarray, gamma: float) -> tuple[np.ndarray, ...]:

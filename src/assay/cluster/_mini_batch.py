@@ -6,7 +6,8 @@ so that each centre is the mean of the rows that were its own when they came (Sc
 rows begin afresh at rows of the batch. Batches are drawn as scikit-learn draws them.
 
 Claims: those of k-means, as they hold here: the cost of the centres and how far each is from the mean of its rows,
-        which is not 0 (D20); no k centres at all cost less than ... (D21); on new data the mean cost is at most (P26).
+        which is not 0 (kmeans.fixed-point); no k centres at all cost less than ... (kmeans.lower-bound); on new data
+        the mean cost is at most (kmeans.risk).
 Method: a step costs a product of the batch and the centres; the last pass gives each row its nearest centre.
 """
 

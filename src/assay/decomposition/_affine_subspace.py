@@ -30,7 +30,6 @@ class FlatLearner(Learner):
 
     family = "projection"
     figure = "loadings"
-    distance_template = "P26/2"
     components_: np.ndarray
     center_: np.ndarray
     centred = True  # whether the point of the flat is fitted, or the origin
@@ -52,7 +51,7 @@ class FlatLearner(Learner):
         """Yield how much nearer to the rows another flat could be."""
         d = rows.n_features
         if d > _WIDEST:
-            yield NotApplicable("D18/1", Message("why.eigenvalue-columns", most=_WIDEST))
+            yield NotApplicable("pca.optimality", Message("why.eigenvalue-columns", most=_WIDEST))
             return
         M = scatter_about(rows, self.center_)
         S, V, n, k = M[:-1, :-1], self.components_, rows.n_rows, len(self.components_)
@@ -63,7 +62,7 @@ class FlatLearner(Learner):
         rounding = 2.3e-16 * max(k, 1) * trace * (4 * sums + 200 * d + 1000) + 3 * loss * best
         excess = max(best - float(np.einsum("ij,jl,il->", V, S, V, optimize=True)), 0.0) + 1.01 * apart + 2 * rounding
         params = {"components": k, "centred": self.centred, "rows": n}
-        yield Claim("D18/1", excess / n * (1 + 1e-6), params=params)
+        yield Claim("pca.optimality", excess / n * (1 + 1e-6), params=params)
 
     # New data
 
@@ -71,7 +70,7 @@ class FlatLearner(Learner):
         """Yield the squared distance of each row to the flat, and the bound of its mean for new rows."""
         reason = "" if self.fixed_number_ else Message("why.components-chosen")
         bound = partial(_distance_bound, self.components_.shape, self.centred)
-        yield Distances(_distances, (self.center_, self.components_), "P26/2", bound, reason)
+        yield Distances(_distances, (self.center_, self.components_), "projection.risk", bound, reason)
 
 
 def _distance_bound(

@@ -262,7 +262,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MoreKernels):
         elif not len(used):
             reason = Message("why.kernel-constant")
         if reason is not None:
-            yield NotApplicable("D18/2", reason)
+            yield NotApplicable("kernel-pca.optimality", reason)
             return
         kernel, n = self._kernel(), rows.n_rows
         size, slack = kernel_magnitude(kernel, self.X_fit_, self.X_fit_)
@@ -282,8 +282,8 @@ def _centre(gram: np.ndarray, means: np.ndarray, row_means: np.ndarray) -> float
 
 
 def _optimality(gram: np.ndarray, V: np.ndarray, rounding: float) -> Claim:
-    """Return claim D18: find t and e with (t + e) I + V (Theta - t I) V' - G positive definite, e as small as that
-    allows."""
+    """Return claim pca.optimality: find t and e with (t + e) I + V (Theta - t I) V' - G positive definite, e as small
+    as that allows."""
     n, k = V.shape
     theta = V.T @ gram @ V
     top = float(np.linalg.norm(theta, 2))
@@ -295,7 +295,7 @@ def _optimality(gram: np.ndarray, V: np.ndarray, rounding: float) -> Claim:
         e *= 4
     loss = float(np.linalg.norm(V.T @ V - np.eye(k))) + 1e-13
     excess = k * (e + 2 * rounding) + 3 * loss * float(np.trace(theta))
-    return Claim("D18/2", outward(excess / n), params={"components": k, "t": t, "e": e})
+    return Claim("kernel-pca.optimality", outward(excess / n), params={"components": k, "t": t, "e": e})
 
 
 def _positive_definite(matrix: np.ndarray) -> bool:

@@ -5,8 +5,9 @@
 The k orthonormal directions that hold the largest share of trace S are the eigenvectors of its k largest eigenvalues,
 and they span the k-dimensional flat that is nearest to the rows.
 
-Claims: no flat is nearer to the rows by more than `value` (D18); on new data the mean squared distance to the flat is
-        at most ... (P26, hold-out).
+Claims: no flat is nearer to the rows by more than `value` (pca.optimality); on new data the mean squared distance to
+        the flat is
+        at most ... (projection.risk, hold-out).
 Method: S is a sum over rows, formed about a point near the mean so that nothing cancels; then a symmetric eigenproblem.
         The singular value decomposition of the rows themselves keeps twice as many digits of small eigenvalues.
 """

@@ -21,34 +21,34 @@ _AGREE = 1e-5  # two runs that end farther apart were near a saddle
 
 
 def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
-    """Yield the claims D51 about a fitted model on the documents it was fitted to."""
+    """Yield the claims topics.bound about a fitted model on the documents it was fitted to."""
     documents = model._documents(rows.X if hasattr(rows, "X") else np.concatenate([b.X for b in rows.blocks()]))
     if not documents.total > 0:
-        yield NotApplicable("D51/1", Message("why.no-words"))
+        yield NotApplicable("topics.bound", Message("why.no-words"))
         return
     found = log_densities(documents, word_factors(model.components_), model.doc_topic_prior_).sum()
     center = float(found + topic_bound(model.components_, model.topic_word_prior_)) / documents.total
     slack = 1e-8 * (1 + abs(center) + model.components_.size / documents.total)
-    yield Claim("D51/1", outward(slack), params={"center": center})
+    yield Claim("topics.bound", outward(slack), params={"center": center})
     yield _monotone(model, documents, rows)
 
 
 def _monotone(model: Any, documents: Documents, rows: Rows) -> Claim | NotApplicable:
     """Return that no step of the batch method lowered the bound; the run is made again from nearly the same start."""
     if model.method != "variational" or model.learning_method != "batch":
-        return NotApplicable("D51/2", Message("why.batch-only"))
+        return NotApplicable("topics.monotone", Message("why.batch-only"))
     if not hasattr(model, "start_"):
-        return NotApplicable("D51/2", FIT_NOT_KEPT)
+        return NotApplicable("topics.monotone", FIT_NOT_KEPT)
     steps = model.n_iter_
     if not steps:
-        return NotApplicable("D51/2", Message("why.no-step"))
+        return NotApplicable("topics.monotone", Message("why.no-step"))
     work = (len(documents.words) + len(documents)) * model.n_components * steps * model.max_doc_update_iter
     if work > _MOST_WORK:
-        return NotApplicable("D51/2", Message("why.documents-cost", steps=steps))
+        return NotApplicable("topics.monotone", Message("why.documents-cost", steps=steps))
     again, fall = _again(model, documents, steps)
     distance = float(np.max(np.abs(again / model.components_ - 1)))
     if not distance < _AGREE:
-        return NotApplicable("D51/2", Message("why.saddle"))
+        return NotApplicable("topics.monotone", Message("why.saddle"))
     params = {
         "steps": int(steps),
         "distance": outward(100 * distance + 1e-6),
@@ -56,7 +56,7 @@ def _monotone(model: Any, documents: Documents, rows: Rows) -> Claim | NotApplic
         "doc_tol": float(model.mean_change_tol),
     }
     value = outward(fall + 1e-8 * (1 + model.components_.size / documents.total))
-    return Claim("D51/2", value, params=params, witness={"start": model.start_})
+    return Claim("topics.monotone", value, params=params, witness={"start": model.start_})
 
 
 def _again(model: Any, documents: Documents, steps: int) -> tuple[np.ndarray, float]:

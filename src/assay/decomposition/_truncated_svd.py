@@ -2,9 +2,11 @@
 
     X = U diag(s) V';  of all matrices of rank k, the first k terms are the nearest to X (Eckart & Young 1936).
 
-Claims: no flat of k dimensions through the origin is nearer to the rows by more than `value` (D18); on new data the
+Claims: no flat of k dimensions through the origin is nearer to the rows by more than `value` (pca.optimality); on new
+        data the
         mean
-        squared distance to it is at most ... (P26, hold-out): the origin is not fitted, so that the bound is smaller.
+        squared distance to it is at most ... (projection.risk, hold-out): the origin is not fitted, so that the bound
+        is smaller.
 Method: eigenvectors of X'X, a sum over rows; a sketch or Lanczos iterations for wide or sparse rows.
 """
 

@@ -216,10 +216,10 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield by how much the sum of Fisher ratios could at most be larger."""
         if self.chosen_kernel_ == "precomputed":
-            yield NotApplicable("D19/2", Message("why.gram-symmetric"))
+            yield NotApplicable("kernel-lda.optimality", Message("why.gram-symmetric"))
             return
         if not same_rows(rows, self.X_fit_):
-            yield NotApplicable("D19/2", Message("why.other-order"))
+            yield NotApplicable("kernel-lda.optimality", Message("why.other-order"))
             return
         n, mu, codes = len(self.X_fit_), float(self.mu), np.concatenate(rows.map(lambda block: block.y))
         share = (codes == np.arange(len(self.classes_))[:, None]) / np.bincount(codes)[:, None]
@@ -236,9 +236,9 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         slack += 1e-14 * (np.abs(residual) + mu * np.abs(u))
         excess = float(weight @ ((np.abs(residual - mu * u) + slack) ** 2).sum(axis=1)) / mu
         if excess >= self.fisher_ratios_.sum() / n:
-            yield NotApplicable("D19/2", Message("why.small-mu"))
+            yield NotApplicable("kernel-lda.optimality", Message("why.small-mu"))
             return
-        yield Claim("D19/2", outward(excess), params={"mu": mu, "priors": self.priors_.tolist()})
+        yield Claim("kernel-lda.optimality", outward(excess), params={"mu": mu, "priors": self.priors_.tolist()})
 
     def _products(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return sum_j coef_kj kappa(x_j, x_i) at the training rows, (k, n), and how far rounding can move it."""

@@ -279,22 +279,22 @@ class LinearDiscriminantAnalysis(
         scores are those of maximum likelihood."""
         if self.shrinkage == "auto" or self.covariance_estimator is not None:
             reason = Message("why.covariance-estimate")
-            yield NotApplicable("D19/1", reason)
-            yield NotApplicable("D19/3", reason)
+            yield NotApplicable("lda.optimality", reason)
+            yield NotApplicable("gaussian.mle", reason)
             return
         shrinkage = 0.0 if self.shrinkage is None else float(self.shrinkage)
         shares = row_shares(rows, len(self.classes_), self._weighing, self.priors_)
         found = recompute(rows, self.means_, self.sigma_[None], shares, shrinkage)
         if 2 * found.mu < PROVABLE:
-            for template in ("D19/1", "D19/3"):
-                yield NotApplicable(template, Message("why.singular-scatter"))
+            for name in ("lda.optimality", "gaussian.mle"):
+                yield NotApplicable(name, Message("why.singular-scatter"))
             return
         stated = {"covariance": self._weighing, "shrinkage": shrinkage, "mu": found.mu}
         if len(self.classes_) == 2:
             yield self._two_class_claim(found, stated)
         elif self.solver == "eigen" and (shrinkage or self.priors is not None):
             reason = Message("why.total-covariance")
-            yield NotApplicable("D19/1", reason)
+            yield NotApplicable("lda.optimality", reason)
         else:
             yield self._direction_claim(found, stated)
         yield linear_claim(self, found)
@@ -309,7 +309,7 @@ class LinearDiscriminantAnalysis(
         params, witness = {**stated, "form": "two-class"}, {"exponents": found.exponents[0]}
         if self._weighing == "priors":
             params["priors"] = self.priors_.tolist()
-        return Claim("D19/1", outward(excess**2 / found.mu), params=params, witness=witness)
+        return Claim("lda.optimality", outward(excess**2 / found.mu), params=params, witness=witness)
 
     def _direction_claim(self, found: Statistics, stated: dict) -> Claim:
         (within,), (scale,) = found.matrices, found.scale
@@ -325,7 +325,7 @@ class LinearDiscriminantAnalysis(
         params = {**stated, "form": "direction", "tau": tau, "priors": self.priors_.tolist()}
         excess = tau - ratio * (1 - 2 * found.slack / found.mu) + rounding_error / found.mu
         witness = {"exponents": found.exponents[0], "direction": self.scalings_[:, 0].copy()}
-        return Claim("D19/1", outward(excess), params=params, witness=witness)
+        return Claim("lda.optimality", outward(excess), params=params, witness=witness)
 
 
 class _Discriminants(NamedTuple):

@@ -215,7 +215,7 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield that means, covariances and scores are those of maximum likelihood, up to a stated error."""
         yield quadratic_claim(self, rows)
-        yield NotApplicable("D19/1", Message("why.shared-covariance"))
+        yield NotApplicable("lda.optimality", Message("why.shared-covariance"))
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the scores."""

@@ -9,8 +9,8 @@ of Fisher's criterion differ unless the classes have equally many rows, so each 
 
 The covariances of Gaussian classes are those of the rows as they are, shrunk, or from an estimator of the user's.
 
-Claim D19/3: stored means and covariances are the maximum-likelihood ones, and the scores are what follows from them
-(the producer's side; the checker has its own).
+Claim gaussian.mle: stored means and covariances are the maximum-likelihood ones, and the scores are what follows from
+them (the producer's side; the checker has its own).
 
 One pass over the rows takes sums and scatter about the stored class means, so that what rounding did to those shows.
 Everything is measured in columns of about unit spread, scaled by powers of two. With S the covariance there and mu at
@@ -369,7 +369,7 @@ def recompute(
 
 
 def linear_claim(model: Any, found: Statistics) -> Claim:
-    """Return claim D19/3 of a linear discriminant analysis with a fixed shrinkage."""
+    """Return claim gaussian.mle of a linear discriminant analysis with a fixed shrinkage."""
     priors, (S,), (scale,) = model.priors_, found.matrices, found.scale
     centre = priors @ model.means_
     t, logs = (model.means_ - centre) * scale, np.log(priors)
@@ -389,19 +389,19 @@ def linear_claim(model: Any, found: Statistics) -> Claim:
     value = outward(1.001 * float(max(distance.max(), at_centre.max())))
     shrinkage = 0.0 if model.shrinkage is None else float(model.shrinkage)
     params = found.stated("linear", shrinkage, model) | {"covariance": model._weighing}
-    return Claim("D19/3", value, params=params, witness=found.witness(model.means_, model.sigma_[None]))
+    return Claim("gaussian.mle", value, params=params, witness=found.witness(model.means_, model.sigma_[None]))
 
 
 def quadratic_claim(model: Any, rows: Rows) -> Claim | NotApplicable:
-    """Return claim D19/3 of a quadratic discriminant analysis."""
+    """Return claim gaussian.mle of a quadratic discriminant analysis."""
     if model.shrinkage == "auto" or model.covariance_estimator is not None:
         reason = Message("why.covariances-estimate")
-        return NotApplicable("D19/3", reason)
+        return NotApplicable("gaussian.mle", reason)
     shares, eigen = row_shares(rows, len(model.classes_), "apart"), model.solver == "eigen"
     share = float(model.shrinkage or 0.0) if eigen else float(model.reg_param)
     found = recompute(rows, model.means_, model.sigma_, shares, share, eigen)
     if 2 * found.mu < PROVABLE:
-        return NotApplicable("D19/3", Message("why.singular-class"))
+        return NotApplicable("gaussian.mle", Message("why.singular-class"))
     finest = found.scale.max(axis=0)
     precision = np.linalg.inv(found.matrices) * found.scale[:, :, None] * found.scale[:, None, :]
     parts = [_class_score(model, found, precision[k], k) for k in range(len(shares))]
@@ -418,7 +418,7 @@ def quadratic_claim(model: Any, rows: Rows) -> Claim | NotApplicable:
     value = outward(1.001 * float((np.stack(gaps, axis=1) + errors).max()))
     witness = found.witness(model.means_, model.sigma_) | {"precision": precision}
     params = found.stated("quadratic-shrunk" if eigen else "quadratic", share, model)
-    return Claim("D19/3", value, params=params, witness=witness)
+    return Claim("gaussian.mle", value, params=params, witness=witness)
 
 
 def _class_score(model: Any, found: Statistics, precision: np.ndarray, k: int) -> tuple[Any, Any, float, np.ndarray]:

@@ -128,7 +128,7 @@ def margin_statement(model: Any, rows: Rows) -> Iterator[Statement | NotApplicab
     """Yield the bound of the error from the margins of the training rows, or why there is none."""
     reason = _reason(model, rows)
     if reason is not None:
-        yield NotApplicable("P15/1", reason)
+        yield NotApplicable("margin.boosting", reason)
     else:
         yield partial(_margin_bound, np.clip(model.margins_, -1.0, 1.0), Stumps(model.n_features_in_))
 
@@ -137,16 +137,16 @@ def _margin_bound(margins: np.ndarray, base: Space, delta: str) -> Claim | NotAp
     found = margin.boosting_margin_bound(margins - 1e-12, float(delta), base.log_growth)
     if found.bound >= 1:
         why = Message("why.small-vote-margins", rows=len(margins))
-        return Vacuous("P15/1", why, delta)
+        return Vacuous("margin.boosting", why, delta)
     params = {"class": base.descriptor(), "exponent": found.exponent, "rows": len(margins)}
-    return error_rate("P15/1", found.bound, params, "train", delta)
+    return error_rate("margin.boosting", found.bound, params, "train", delta)
 
 
 def margin_facts(model: Any, rows: Rows, cap: float, bound: float, weights: np.ndarray) -> Iterator[Any]:
     """Yield the soft margin that the vote reaches, and that no vote of stumps exceeds `bound`, by `weights`."""
     reason = _reason(model, rows)
     if reason is not None:
-        yield NotApplicable("D25/1", reason)
+        yield NotApplicable("boosting.margin-duality", reason)
         return
     ordered = np.sort(model.margins_)
     short = cap * (np.arange(len(ordered)) * ordered - np.append(0.0, np.cumsum(ordered)[:-1]))
@@ -154,11 +154,11 @@ def margin_facts(model: Any, rows: Rows, cap: float, bound: float, weights: np.n
     rho, reached = float(ordered[best]), float((ordered - short)[best])
     params = {"rows": rows.n_rows, "cap": cap}
     if reached > 2 * _ROUND:
-        yield Claim("D25/1", reached - _ROUND, "lower", {**params, "rho": rho})
+        yield Claim("boosting.margin-duality", reached - _ROUND, "lower", {**params, "rho": rho})
     kept = np.where(weights < _LEAST * weights.max(), 0.0, weights)
     over = max(0.0, kept.max() / kept.sum() / cap - 1.0) if cap < 1 else 0.0
     value = max(bound, 0.0) + _ROUND * (1 + bound) + 2 * over
-    yield Claim("D25/1", value, "upper", params, witness={"weights": kept})
+    yield Claim("boosting.margin-duality", value, "upper", params, witness={"weights": kept})
 
 
 def _reason(model: Any, rows: Rows) -> str | None:
@@ -486,19 +486,19 @@ class AdaBoostClassifier(ClassifierMixin, AdaBoost):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound prod Z_t of the training error."""
         if not hasattr(self, "normalisers_"):
-            yield NotApplicable("D24/1", FIT_NOT_KEPT)
-            yield NotApplicable("D25/1", FIT_NOT_KEPT)
+            yield NotApplicable("adaboost.product", FIT_NOT_KEPT)
+            yield NotApplicable("boosting.margin-duality", FIT_NOT_KEPT)
             return
         if len(self.classes_) > 2:
             yield NotApplicable(
-                "D24/1",
+                "adaboost.product",
                 Message("why.samme"),
             )
         elif rows.has_weight:
-            yield NotApplicable("D24/1", Message("why.weights.alike"))
+            yield NotApplicable("adaboost.product", Message("why.weights.alike"))
         else:
             yield Claim(
-                "D24/1",
+                "adaboost.product",
                 float(np.prod(self.normalisers_)) * (1 + 1e-9),
                 params={"rounds": len(self.estimator_weights_)},
             )

@@ -65,7 +65,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
     >>> from assay.ensemble import ForestCommitteeClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = ForestCommitteeClassifier(random_state=0).fit(X, y)
-    >>> model.certify(X, y).find("P19").value < 0.2
+    >>> model.certify(X, y).find("pac-bayes.vote").value < 0.2
     True
     """
 
@@ -177,10 +177,10 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the bound of the error on new data by the rows that each forest did not see."""
         if not hasattr(self, "bag_size_"):
-            yield NotApplicable("P19/1", FIT_NOT_KEPT)
+            yield NotApplicable("pac-bayes.vote", FIT_NOT_KEPT)
             return
         if self.bag_size_ >= self.n_rows_ or rows.n_rows != self.n_rows_:
-            yield NotApplicable("P19/1", Message("why.forest-bags"))
+            yield NotApplicable("pac-bayes.vote", Message("why.forest-bags"))
             return
         G = len(self.seeds_)
         bags = Bags(self.seeds_, self.bag_size_, False)

@@ -394,7 +394,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the margin reached, and the proof that no vote of stumps has a larger one."""
         if not hasattr(self, "sample_caps_"):
-            yield NotApplicable("D25/1", FIT_NOT_KEPT)
+            yield NotApplicable("boosting.margin-duality", FIT_NOT_KEPT)
             return
         cap = float(self.sample_caps_.max())
         yield from margin_facts(self, rows, cap, self.margin_bound_, self.sample_weights_)

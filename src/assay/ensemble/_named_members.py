@@ -384,17 +384,17 @@ class WeightedEnsemble(NamedMembers):
         if not isinstance(self.weights, str):
             return
         if not hasattr(self, "weight_gap_"):
-            yield NotApplicable("D41/1", FIT_NOT_KEPT)
+            yield NotApplicable("weights.simplex", FIT_NOT_KEPT)
         elif not hasattr(self, "held_"):
-            yield NotApplicable("D41/1", Message("why.fold-weights"))
+            yield NotApplicable("weights.simplex", Message("why.fold-weights"))
         elif self.simple_:
-            yield NotApplicable("D41/1", Message("why.equal-weights"))
+            yield NotApplicable("weights.simplex", Message("why.equal-weights"))
         elif rows.n_rows <= self.held_[-1] or np.any(self.links_ < 0):
-            yield NotApplicable("D41/1", Message("why.other-rows-or-member"))
+            yield NotApplicable("weights.simplex", Message("why.other-rows-or-member"))
         else:
             value = self.weight_gap_ * (1 + 1e-6) + 1e-8 * (1 + self._size(rows))
             params = {"rows": rows.n_rows, "learnt_from": len(self.held_)}
-            yield Claim("D41/1", value, params=params, witness={"held": self.held_})
+            yield Claim("weights.simplex", value, params=params, witness={"held": self.held_})
 
     def _size(self, rows: Rows) -> float:
         """Return the mean square of the target on the rows, the scale of the error."""

@@ -98,14 +98,15 @@ def bounded_means(block: Block, nodes: Nodes) -> tuple[np.ndarray, float]:
     return mean_values(nodes, block.X, 1), slack
 
 
-# The bound by out-of-bag rows (P19) -------------------------------------------------------------------------------
+# The bound by out-of-bag rows (pac-bayes.vote)
+# -------------------------------------------------------------------------------
 
 
 def vote_statements(model: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
     """Yield the bound of the vote's error by out-of-bag rows, or why it is not made."""
     reason = next((sentence for holds, sentence in _conditions(model, rows) if not holds), None)
     if reason is not None:
-        yield NotApplicable("P19/1", reason)
+        yield NotApplicable("pac-bayes.vote", reason)
         return
     n, binned = rows.n_rows, int(getattr(model, "binned_rows_", 0))
     shared_seed = int(model.bin_seed_) if binned else 0

@@ -299,20 +299,20 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, WeightedEnsemble):
         """Yield how often the rows that it decides are wrong: at the share that it asks for, and if the scores are
         asked about, for all shares at once."""
         if rows is not None and self.rule == "majority":
-            yield partial(self._selective, rows, "P41/2", selective.fixed_threshold)
+            yield partial(self._selective, rows, "selective.fixed", selective.fixed_threshold)
             if asked.scores:
-                yield partial(self._selective, rows, "P41/1", selective.at_threshold)
+                yield partial(self._selective, rows, "selective.risk", selective.at_threshold)
 
-    def _selective(self, rows: Rows, template: str, limit_of: Any, delta: str) -> Any:
+    def _selective(self, rows: Rows, name: str, limit_of: Any, delta: str) -> Any:
         values, radius = Gathered(self.evidence(rows)).the(Scores).values(rows)
         K, total = len(self.classes_), float(self.vote_weights_.sum())
         ranked, slack = np.sort(values[:, :K], axis=1) / total, 2 * radius / total + 2.0**-48
         right = (values[:, :K].argmax(axis=1) == labels(rows)) & (ranked[:, -1] - ranked[:, -2] > 2 * slack)
         found = limit_of(ranked[:, -1], ~right, float(self.share), float(delta), slack)
         if found is None or found.limit >= 1:
-            return Vacuous(template, Message("why.few-decided"), delta)
+            return Vacuous(name, Message("why.few-decided"), delta)
         params: dict[str, Any] = {"rows": rows.n_rows, **found.params()}
-        return claim(template, min(1.0, found.limit + OUTWARD), params, "holdout", delta)
+        return claim(name, min(1.0, found.limit + OUTWARD), params, "holdout", delta)
 
 
 @dataclass(eq=False, repr=False)

@@ -137,7 +137,7 @@ def _rows(first: Any, second: Any, source: Any) -> tuple[RawTable, np.ndarray, i
         if held is None:
             said.append(Message("compare.assumed", which=which))
             continue
-        if any(claim.template.startswith("P66/") for claim in saved.certificate.claims):
+        if any(claim.name.startswith("holdout.groups") for claim in saved.certificate.claims):
             raise ValueError(Message("compare.groups", which=which))
         unseen = np.intersect1d(unseen, held)
         look = price_of_look((saved.certificate.looks or {"count": 0})["count"])
@@ -152,7 +152,9 @@ def _rows(first: Any, second: Any, source: Any) -> tuple[RawTable, np.ndarray, i
 
 def _compared(saved: Any, look: int) -> int:
     """Return among how many models one was chosen on its hold-out rows; what it remembers also pays for the look."""
-    others = sum(code in ("P01/1", "P05/1", "P66/1") for code, _ in saved.certificate.unreported)
+    others = sum(
+        code in ("holdout.binomial", "holdout.betting", "holdout.groups") for code, _ in saved.certificate.unreported
+    )
     return max(1 + others, 1 if saved.model.memory is None else saved.model.memory.compared // look)
 
 

@@ -141,8 +141,8 @@ def explain(
 def grouped(certificate: Any) -> bool:
     """Tell whether a certificate is about new groups, so that its hold-out rows are no independent draws."""
     claims = (*certificate.claims, *certificate.not_applicable)
-    codes = [one.template for one in claims] + [code for code, _ in certificate.unreported]
-    return any(code.startswith("P66/") for code in codes)
+    names = [one.name for one in claims] + [name for name, _ in certificate.unreported]
+    return any(name.startswith("holdout.groups") for name in names)
 
 
 def _clip(targets: np.ndarray) -> float | None:

@@ -1,4 +1,5 @@
-"""Statements from sample compression (P16): a model that is close to one rebuilt from few of its rows.
+"""Statements from sample compression (compression.perceptron): a model that is close to one rebuilt from few of its
+rows.
 
 SPEC.md says how the two models, and the rows between them, are compared; `theory.compression` has the theorem.
 """
@@ -31,20 +32,18 @@ class SideInformation(NamedTuple):
     witness: dict[str, np.ndarray]
 
 
-def stated(
-    template: str, errors: int, n: int, kept: int, message: SideInformation, delta: str
-) -> Claim | NotApplicable:
+def stated(name: str, errors: int, n: int, kept: int, message: SideInformation, delta: str) -> Claim | NotApplicable:
     """Return the claim for `errors` errors outside the `kept` rows, or Vacuous."""
     bound = bound_of(errors, n, kept, message.log_weight, delta)
     if bound + OUTWARD >= 1:
-        return too_many(template, n, kept, delta)
+        return too_many(name, n, kept, delta)
     params = {**message.params, "rows": n, "kept": kept, "errors": errors}
-    assumptions = assumptions_of(template)
-    return Claim(template, bound + OUTWARD, "upper", params, ("train",), delta, assumptions, message.witness)
+    assumptions = assumptions_of(name)
+    return Claim(name, bound + OUTWARD, "upper", params, ("train",), delta, assumptions, message.witness)
 
 
-def too_many(template: str, n: int, kept: int, delta: str) -> Vacuous:
-    return Vacuous(template, Message("why.compression-size", kept=kept, rows=n), delta)
+def too_many(name: str, n: int, kept: int, delta: str) -> Vacuous:
+    return Vacuous(name, Message("why.compression-size", kept=kept, rows=n), delta)
 
 
 def bound_of(errors: int, n: int, kept: int, log_weight: float, delta: str) -> float:
@@ -68,36 +67,37 @@ class Updates(NamedTuple):
 def perceptron_statements(
     learner: Any, rows: Rows, updates: Updates, rounding: float
 ) -> Iterator[Statement | NotApplicable]:
-    """Yield P16/1 for w = sum of rate y (x, 1) over updates; rounding moves no score by more than `rounding`."""
+    """Yield compression.perceptron for w = sum of rate y (x, 1) over updates; rounding moves no score by more than
+    `rounding`."""
     yield partial(_perceptron, learner, rows, updates, rounding)
 
 
 def _perceptron(learner: Any, rows: Rows, updates: Updates, rounding: float, delta: str) -> Claim | NotApplicable:
-    n, template = rows.n_rows, "P16/1"
+    n, name = rows.n_rows, "compression.perceptron"
     if not updates.known or not any(len(one) for one in updates.sequences):
-        return Vacuous(template, Message("why.no-updates-kept"), delta)
+        return Vacuous(name, Message("why.no-updates-kept"), delta)
     kept = np.unique(np.concatenate(updates.sequences))
     counts = np.stack([np.bincount(np.searchsorted(kept, s), minlength=len(kept)) for s in updates.sequences], axis=1)
     log_weight = _log_counts(counts)
     if bound_of(0, n, len(kept), log_weight, delta) + OUTWARD >= 1:
-        return too_many(template, n, len(kept), delta)
+        return too_many(name, n, len(kept), delta)
     coef, intercept = np.atleast_2d(learner.coef_), np.atleast_1d(learner.intercept_)
     size = _rebuilt_length(rows, kept, counts, updates, coef, intercept)
     if size is None:
-        return Vacuous(template, Message("why.updates-mismatch"), delta)
+        return Vacuous(name, Message("why.updates-mismatch"), delta)
     several = 1 if len(coef) == 1 else 2
     tolerance = 2 * several * _NEAR * size * _SLACK
     errors = sum(rows.map(_lost_rows, coef, intercept, rounding, (tolerance, float(updates.intercept)), kept))
     params = {"rate": updates.rate, "intercept": updates.intercept}
     witness = {"rows": kept.astype(np.int64), "counts": counts.astype(np.int64)}
-    return stated(template, int(errors), n, len(kept), SideInformation(params, log_weight, witness), delta)
+    return stated(name, int(errors), n, len(kept), SideInformation(params, log_weight, witness), delta)
 
 
 def kernel_perceptron_statement(
     n: int, counts: np.ndarray, intercept: bool, told: int, lost: Callable[[], int]
 ) -> Statement:
-    """Return how to state P16/3 of an expansion with integer coefficients, counts (k, outputs) in magnitude; lost()
-    counts the other rows that are wrong, or open in rounding."""
+    """Return how to state compression.kernel-perceptron of an expansion with integer coefficients, counts (k, outputs)
+    in magnitude; lost() counts the other rows that are wrong, or open in rounding."""
     return partial(_kernel_perceptron, n, counts, intercept, told, lost)
 
 
@@ -106,12 +106,12 @@ def _kernel_perceptron(
 ) -> Claim | NotApplicable:
     kept = len(counts)
     if not kept:
-        return Vacuous("P16/3", Message("why.no-update"), delta)
+        return Vacuous("compression.kernel-perceptron", Message("why.no-update"), delta)
     log_weight = _log_counts(counts) - told * 64 * math.log(2)
     if bound_of(0, n, kept, log_weight, delta) + OUTWARD >= 1:
-        return too_many("P16/3", n, kept, delta)
+        return too_many("compression.kernel-perceptron", n, kept, delta)
     message = SideInformation({"intercept": intercept, "told": told}, log_weight, {})
-    return stated("P16/3", lost(), n, kept, message, delta)
+    return stated("compression.kernel-perceptron", lost(), n, kept, message, delta)
 
 
 def _log_counts(counts: np.ndarray) -> float:
@@ -187,18 +187,18 @@ class Supported(NamedTuple):
 
 
 def support_statement(rows: Rows, k: int, machine: Callable[[], Supported]) -> Statement:
-    """Return how to state P16/2 of a machine with k support vectors."""
+    """Return how to state compression.support-vectors of a machine with k support vectors."""
     return partial(_support, rows.n_rows, k, machine)
 
 
 def _support(n: int, k: int, machine: Callable[[], Supported], delta: str) -> Claim | NotApplicable:
-    template = "P16/2"
+    name = "compression.support-vectors"
     if bound_of(0, n, k, 0.0, delta) + OUTWARD >= 1:
-        return too_many(template, n, k, delta)
+        return too_many(name, n, k, delta)
     found = machine()
     slope = next((2.0**e for e in _GRID if 2.0**e >= math.sqrt(2 * found.gap) * _SLACK), None)
     if slope is None:
-        return Vacuous(template, Message("why.gap-too-large", gap=found.gap), delta)
+        return Vacuous(name, Message("why.gap-too-large", gap=found.gap), delta)
     best: tuple[float, int, SideInformation] | None = None
     for step in (2.0**e for e in range(-12, 3)):
         units = round(found.b / step)
@@ -211,4 +211,4 @@ def _support(n: int, k: int, machine: Callable[[], Supported], delta: str) -> Cl
         if best is None or bound < best[0]:
             best = bound, errors, message
     assert best is not None
-    return stated(template, best[1], n, k, best[2], delta)
+    return stated(name, best[1], n, k, best[2], delta)

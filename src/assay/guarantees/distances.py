@@ -1,4 +1,4 @@
-"""Statements about the squared distance of new rows to a fitted set, the nearest of k centres or a flat (P26,
+"""Statements about the squared distance of new rows to a fitted set, the nearest of k centres or a flat (kmeans.risk,
 hold-out)."""
 
 from collections.abc import Iterator
@@ -29,30 +29,30 @@ class Sizes(NamedTuple):
 
 def by_radius(distances: Distances, train: Rows, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
     """Yield the Rademacher bound of the mean squared distance, or why it is not made."""
-    template = distances.code
+    name = distances.claim
     if asked.radius is None:
-        yield NotApplicable(template, Message("why.distance-radius"))
+        yield NotApplicable(name, Message("why.distance-radius"))
     elif train.has_weight:
-        yield NotApplicable(template, Message("why.weights.mean"))
+        yield NotApplicable(name, Message("why.weights.mean"))
     elif distances.why_not or distances.bound is None:
-        yield NotApplicable(template, distances.why_not)
+        yield NotApplicable(name, distances.why_not)
     else:
         yield partial(_stated, distances, train, float(asked.radius))
 
 
 def _stated(distances: Distances, train: Rows, radius: float, delta: str) -> Claim | NotApplicable:
-    template, sizes = distances.code, Sizes(*train.sum(_sizes, radius))
+    name, sizes = distances.claim, Sizes(*train.sum(_sizes, radius))
     if sizes.outside:
         reason = Message("why.radius-reached", rows=sizes.outside, radius=radius)
-        return Vacuous(template, reason, delta)
+        return Vacuous(name, reason, delta)
     mean = _upper(distances.squares(train), radius).sum() / train.n_rows
     params, bound = distances.bound(  # type: ignore[misc]
         float(mean), sizes, train.n_rows, radius, float(delta)
     )
     if bound >= 4 * radius * radius:
-        return Vacuous(template, Message("why.ball-vacuous", rows=train.n_rows), delta)
+        return Vacuous(name, Message("why.ball-vacuous", rows=train.n_rows), delta)
     params |= {"radius": radius, "rows": train.n_rows}
-    return claim(template, bound * (1 + OUTWARD), params, "train", delta)
+    return claim(name, bound * (1 + OUTWARD), params, "train", delta)
 
 
 def _sizes(block: Block, radius: float) -> tuple[float, float, int]:
@@ -77,9 +77,9 @@ def of_distances(
     advance."""
     clip = asked.clip if asked.clip is not None or asked.radius is None else 4 * asked.radius**2
     if holdout is None:
-        yield NotApplicable("P05/1", Message("why.no-holdout"))
+        yield NotApplicable("holdout.betting", Message("why.no-holdout"))
     elif clip is None:
-        yield NotApplicable("P05/1", Message("why.distance-clip"))
+        yield NotApplicable("holdout.betting", Message("why.distance-clip"))
     else:
         compared = max(1, len(asked.compared))
         yield partial(_mean_distance, found.the(Distances), holdout, float(clip), compared, order)
@@ -93,6 +93,6 @@ def _mean_distance(
     bound = clip * betting_upper(losses / clip, float(delta) / compared) * (1 + 1e-10)
     if bound >= clip:
         why = Message("why.distance-vacuous", rows=len(losses), clip=clip)
-        return Vacuous("P05/1", why, delta)
+        return Vacuous("holdout.betting", why, delta)
     params: dict[str, Any] = {"clip": clip, "rows": len(losses), "compared": compared, "loss": "distance"}
-    return claim("P05/1", bound + clip * OUTWARD, params, "holdout", delta)
+    return claim("holdout.betting", bound + clip * OUTWARD, params, "holdout", delta)

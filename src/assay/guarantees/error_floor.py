@@ -1,4 +1,4 @@
-"""Identical rows with different labels: a floor under every classifier's training error (claim D03)."""
+"""Identical rows with different labels: a floor under every classifier's training error (claim train.error-floor)."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from assay.scan import Rows
 
 
 def error_floor(rows: Rows) -> Iterator[Claim]:
-    """Yield claim D03 if some identical rows carry different labels."""
+    """Yield claim train.error-floor if some identical rows carry different labels."""
     keys = np.concatenate(rows.map(_row_keys, np.random.default_rng(0).normal(size=rows.n_features)))
     sorted_keys = np.sort(keys)
     if (sorted_keys[1:] != sorted_keys[:-1]).all():
@@ -23,7 +23,9 @@ def error_floor(rows: Rows) -> Iterator[Claim]:
     found = _conflicts(_groups(X, keys[candidates]), y, candidates)
     if found is not None:
         floor, listed, group = found
-        yield Claim("D03/1", float(floor), "lower", {"rows": rows.n_rows}, witness={"rows": listed, "group": group})
+        yield Claim(
+            "train.error-floor", float(floor), "lower", {"rows": rows.n_rows}, witness={"rows": listed, "group": group}
+        )
 
 
 def _row_keys(block: Block, direction: np.ndarray) -> np.ndarray:

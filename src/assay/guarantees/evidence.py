@@ -142,9 +142,9 @@ class Density(OfBlocks):
 @dataclass(frozen=True)
 class Distances(OfBlocks):
     """Squared distances of the rows to a fitted set: `of` returns them (rows,). `bound(mean, sizes, n, radius, delta)`
-    returns parameters and value of the claim `code` about new rows; `why_not` says why there is none."""
+    returns parameters and value of the claim `claim` about new rows; `why_not` says why there is none."""
 
-    code: str = ""
+    claim: str = ""
     bound: Callable[..., tuple[dict[str, Any], float]] | None = None
     why_not: str = ""
 

@@ -1,4 +1,4 @@
-"""Statements about new groups (P66): hold-out groups are the draws."""
+"""Statements about new groups (holdout.groups): hold-out groups are the draws."""
 
 import hashlib
 from dataclasses import replace
@@ -24,7 +24,7 @@ def of_groups(
     losses, clip, more = _losses(found, holdout, asked)
     if losses is None:
         why = Message("why.groups-range")
-        return [NotApplicable("P66/1", why)]
+        return [NotApplicable("holdout.groups", why)]
     names = texts(asked.groups)
     group = np.unique(np.array(names, dtype=object), return_inverse=True)[1]
     more = {**more, "group": asked.group_name, "fingerprint": digest_of(names)}
@@ -52,14 +52,14 @@ def _mean(
 ) -> Claim | NotApplicable:
     count = int(group.max()) + 1
     if count < 2:
-        return Vacuous("P66/1", Message("why.one-group"), delta)
+        return Vacuous("holdout.groups", Message("why.one-group"), delta)
     means = np.minimum(np.bincount(group, losses) / np.bincount(group) / clip * (1 + 1e-12), 1.0)
     upper = _bounded(means, group, order, delta)
     bound = clip * (upper + 2 * OUTWARD)
     if bound >= clip:
-        return Vacuous("P66/1", Message("why.groups-vacuous", groups=count, clip=clip), delta)
+        return Vacuous("holdout.groups", Message("why.groups-vacuous", groups=count, clip=clip), delta)
     params = {"clip": clip, "rows": len(losses), **more, "groups": count}
-    return claim("P66/1", bound, params, "holdout", delta)
+    return claim("holdout.groups", bound, params, "holdout", delta)
 
 
 def _against(
@@ -75,7 +75,7 @@ def _against(
     """Return how the mean over groups differs from that of always answering the same."""
     count = int(group.max()) + 1
     if count < 2:
-        return Vacuous("P66/2", Message("why.one-group"), delta)
+        return Vacuous("holdout.groups-baseline", Message("why.one-group"), delta)
     targets = np.concatenate([np.ravel(block.y) for block in holdout.blocks()])
     own = {"constant": constant} if "loss" in more else {"label": constant}
     other = np.minimum(np.abs(targets - constant), clip) if "loss" in more else (targets != constant).astype(np.float64)
@@ -83,10 +83,10 @@ def _against(
     upper = _bounded(np.clip((means + 1) / 2 + OUTWARD, 0.0, 1.0), group, order, delta)
     most = clip * (2 * upper - 1 + 4 * OUTWARD)
     if most >= clip:
-        return Vacuous("P66/2", Message("why.few-groups", groups=count), delta)
+        return Vacuous("holdout.groups-baseline", Message("why.few-groups", groups=count), delta)
     params = {"clip": clip, "rows": len(losses), **more, "groups": count, **own}
     direction = "lower" if most < 0 else "upper"
-    stated = claim("P66/2", abs(most), params, "holdout", delta, direction=direction)
+    stated = claim("holdout.groups-baseline", abs(most), params, "holdout", delta, direction=direction)
     return replace(stated, data=("train", "holdout"))
 
 

@@ -1,4 +1,5 @@
-"""Statements about new data from hold-out rows (P01, P03 to P07, P25, P61, P63 to P66).
+"""Statements about new data from hold-out rows (holdout.binomial, holdout.kl to holdout.selection, conformal.coverage,
+holdout.baseline, holdout.f1 to holdout.groups).
 
 Losses of a regression are absolute errors clipped at `clip`. Where several models were compared on the same
 rows, each statement is made at delta divided by their number.
@@ -32,7 +33,7 @@ def of_classifier(
 ) -> Iterator[Statement | Halves | NotApplicable]:
     """Yield the error rate; if asked for, the ROC curve, the difference from another model, and coverage."""
     if holdout is None:
-        yield NotApplicable("P01/1", _NO_ROWS)
+        yield NotApplicable("holdout.binomial", _NO_ROWS)
         return
     decided, scores, compared = found.the(Decided), found.get(Scores), max(1, len(asked.compared))
     errors = found.errors[1]
@@ -51,10 +52,18 @@ def of_classifier(
         yield from _curve(len(classes), scores, holdout, compared)
     if asked.against is not None:
         other = _label_positions(classes, [asked.against], holdout.n_rows)[0]
-        yield _both_paired(decided, holdout, other, order, ("P06/3", "P06/4"), ("holdout",), {"predictions": other})
+        yield _both_paired(
+            decided,
+            holdout,
+            other,
+            order,
+            ("holdout.paired", "holdout.paired-better"),
+            ("holdout",),
+            {"predictions": other},
+        )
     if asked.coverage is not None:
         if scores is None:
-            yield NotApplicable("P25/1", _NO_SCORES)
+            yield NotApplicable("conformal.coverage", _NO_SCORES)
         else:
             yield partial(_covered, _ranks_above(scores, holdout), asked.coverage, compared)
 
@@ -67,7 +76,7 @@ def of_regressor(
     if any(len(one) != rows for one in asked.compared):
         raise ValueError(f"compared: each array must hold one prediction for each of the {rows} hold-out rows.")
     if holdout is None:
-        yield NotApplicable("P05/1", _NO_ROWS)
+        yield NotApplicable("holdout.betting", _NO_ROWS)
         return
     predicted, why = found.get(Predictions), ""
     if predicted is None:
@@ -75,13 +84,13 @@ def of_regressor(
     elif predicted.targets(holdout) > 1:
         why = Message("why.several-targets")
     if why:
-        yield NotApplicable("P05/1", why)
+        yield NotApplicable("holdout.betting", why)
     elif asked.clip is None:
-        yield NotApplicable("P05/1", Message("why.clip-missing"))
+        yield NotApplicable("holdout.betting", Message("why.clip-missing"))
     else:
         yield partial(_mean_loss, found.the(Predictions), holdout, float(asked.clip), compared, order)
     if asked.coverage is not None and why:
-        yield NotApplicable("P25/1", why)
+        yield NotApplicable("conformal.coverage", why)
     elif asked.coverage is not None:
         yield partial(_interval, found.the(Predictions), holdout, asked.coverage, compared)
 
@@ -91,9 +100,9 @@ def of_density(
 ) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of the mean of -ln p(x), clipped to a range fixed in advance."""
     if holdout is None:
-        yield NotApplicable("P05/1", _NO_ROWS)
+        yield NotApplicable("holdout.betting", _NO_ROWS)
     elif asked.clip is None:
-        yield NotApplicable("P05/1", Message("why.log-clip-missing"))
+        yield NotApplicable("holdout.betting", Message("why.log-clip-missing"))
     else:
         compared = max(1, len(asked.compared))
         yield partial(_log_loss, found.the(Density), holdout, asked.clip, compared, order)
@@ -106,7 +115,7 @@ def _log_loss(
     values, errors = density.values(holdout)
     with np.errstate(invalid="ignore"):
         losses = np.clip(-values - low + 2 * errors, 0.0, width)
-    found = _mean_of("P05/1", losses, "log", width, compared, order, delta)
+    found = _mean_of("holdout.betting", losses, "log", width, compared, order, delta)
     if isinstance(found, NotApplicable):
         return found
     return replace(found, params={**found.params, "loss": "log", "low": low})
@@ -114,14 +123,14 @@ def _log_loss(
 
 def _binomial(errors: int, m: int, delta: str) -> Claim:
     bound = concentration.clopper_pearson_upper(errors, m, float(delta))
-    return error_rate("P01/1", bound, {"errors": errors, "rows": m}, "holdout", delta)
+    return error_rate("holdout.binomial", bound, {"errors": errors, "rows": m}, "holdout", delta)
 
 
 def _selected(errors: int, predictions: np.ndarray, delta: str) -> Claim:
     compared, m = predictions.shape
     bound = concentration.clopper_pearson_upper(errors, m, float(delta) / compared)
     params = {"errors": errors, "rows": m, "compared": compared}
-    return error_rate("P07/1", bound, params, "holdout", delta, witness={"predictions": predictions})
+    return error_rate("holdout.selection", bound, params, "holdout", delta, witness={"predictions": predictions})
 
 
 def _label_positions(classes: np.ndarray, compared: Sequence[np.ndarray], rows: int) -> np.ndarray:
@@ -153,9 +162,9 @@ def _f1(decided: Decided, classes: int, holdout: Rows, positive: int | None, del
     J = np.array(limits)
     value = float(np.mean(2 * J / (1 + J))) * (1 - 1e-12)
     if value <= 0:
-        return Vacuous("P63/1", Message("why.few-of-class"), delta)
+        return Vacuous("holdout.f1", Message("why.few-of-class"), delta)
     params = {"rows": holdout.n_rows} | ({} if positive is None else {"label": positive})
-    return claim("P63/1", value, params, "holdout", delta, direction="lower", witness={"limits": J})
+    return claim("holdout.f1", value, params, "holdout", delta, direction="lower", witness={"limits": J})
 
 
 def _balanced(decided: Decided, classes: int, holdout: Rows, positive: int | None, delta: str) -> Claim | NotApplicable:
@@ -166,7 +175,7 @@ def _balanced(decided: Decided, classes: int, holdout: Rows, positive: int | Non
     sizes = np.bincount(codes[known], minlength=classes).tolist()
     errors = np.bincount(codes[known & (found != codes)], minlength=classes).tolist()
     if min(sizes) < 1:
-        return Vacuous("P64/1", Message("why.class-unseen"), delta)
+        return Vacuous("holdout.balanced", Message("why.class-unseen"), delta)
     limits: dict[str, np.ndarray] = {}
     if in_blocks(sizes, float(delta)):
         mean = balanced_upper(errors, sizes, float(delta)) + OUTWARD
@@ -177,8 +186,10 @@ def _balanced(decided: Decided, classes: int, holdout: Rows, positive: int | Non
         mean = float(np.mean(limits["limits"]))
     value = (mean * classes + (others > 0)) / (classes + (others > 0)) * (1 + 1e-12)
     if value >= 1:
-        return Vacuous("P64/1", Message("why.few-of-each"), delta)
-    return claim("P64/1", value, {"rows": holdout.n_rows, "others": others}, "holdout", delta, witness=limits)
+        return Vacuous("holdout.balanced", Message("why.few-of-each"), delta)
+    return claim(
+        "holdout.balanced", value, {"rows": holdout.n_rows, "others": others}, "holdout", delta, witness=limits
+    )
 
 
 # Probabilities, the ROC curve, and two models ---------------------------------------------------------------
@@ -187,18 +198,18 @@ def _balanced(decided: Decided, classes: int, holdout: Rows, positive: int | Non
 def _brier(scores: Scores | None, holdout: Rows, compared: int, order: BetOrder) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of half the Brier score, sum_k (p_k - 1[y = k])^2 / 2, if the checker has the probabilities."""
     if scores is None:
-        yield NotApplicable("P05/1", _NO_SCORES)
+        yield NotApplicable("holdout.betting", _NO_SCORES)
         return
     if not scores.logistic:
-        yield NotApplicable("P05/1", Message("why.not-logistic"))
+        yield NotApplicable("holdout.betting", Message("why.not-logistic"))
         return
     values, radius = scores.values(holdout)
     shares = _logistic(values)
     codes = labels(holdout)
     losses = 0.5 * ((shares - np.eye(shares.shape[1])[codes]) ** 2).sum(axis=1)
     losses = np.where(codes < 0, 1.0, np.minimum(losses + 4 * radius.max() + 1e-12, 1.0))
-    for template in ("P03/1", "P05/1"):
-        yield partial(_mean_of, template, losses, "brier", 1.0, compared, order)
+    for name in ("holdout.kl", "holdout.betting"):
+        yield partial(_mean_of, name, losses, "brier", 1.0, compared, order)
 
 
 def _logistic(scores: np.ndarray) -> np.ndarray:
@@ -211,16 +222,16 @@ def _curve(n_classes: int, scores: Scores | None, holdout: Rows, compared: int) 
     codes = labels(holdout)
     sizes = {"positives": int(np.sum(codes == 1)), "negatives": int(np.sum(codes == 0)), "compared": compared}
     if n_classes != 2:
-        yield NotApplicable("P06/1", _NO_CURVE)
-        yield NotApplicable("P06/2", _NO_CURVE)
+        yield NotApplicable("holdout.auc", _NO_CURVE)
+        yield NotApplicable("holdout.thresholds", _NO_CURVE)
         return
-    yield NotApplicable("P06/1", _NO_SCORES) if scores is None else partial(_area, scores, holdout, codes, sizes)
+    yield NotApplicable("holdout.auc", _NO_SCORES) if scores is None else partial(_area, scores, holdout, codes, sizes)
     yield partial(_thresholds, sizes)
 
 
 def _area(scores: Scores, holdout: Rows, codes: np.ndarray, sizes: dict[str, int], delta: str) -> Any:
     if not min(sizes["positives"], sizes["negatives"]):  # its share is spent: the labels must not decide on shares
-        return Vacuous("P06/1", _NO_CURVE, delta)
+        return Vacuous("holdout.auc", _NO_CURVE, delta)
     values, radius = scores.values(holdout)
     score = values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
     slack = 4 * radius.max() + 1e-14 * np.abs(score)
@@ -229,25 +240,31 @@ def _area(scores: Scores, holdout: Rows, codes: np.ndarray, sizes: dict[str, int
     seen = pairs / 2 / (len(low) * len(high))
     bound = auc_lower(seen, sizes["positives"], sizes["negatives"], float(delta) / sizes["compared"]) - OUTWARD
     if bound <= 0:
-        return Vacuous("P06/1", Message("why.few-for-area"), delta)
-    return claim("P06/1", bound, sizes, "holdout", delta, direction="lower")
+        return Vacuous("holdout.auc", Message("why.few-for-area"), delta)
+    return claim("holdout.auc", bound, sizes, "holdout", delta, direction="lower")
 
 
 def _thresholds(sizes: dict[str, int], delta: str) -> Claim | NotApplicable:
     fewest = min(sizes["positives"], sizes["negatives"])
     if not fewest:
-        return Vacuous("P06/2", _NO_CURVE, delta)
+        return Vacuous("holdout.thresholds", _NO_CURVE, delta)
     width = threshold_width(sizes["positives"], sizes["negatives"], float(delta) / sizes["compared"])
     if width >= 1:
-        return Vacuous("P06/2", Message("why.few-rare", rows=fewest), delta)
-    return error_rate("P06/2", width, sizes, "holdout", delta)
+        return Vacuous("holdout.thresholds", Message("why.few-rare", rows=fewest), delta)
+    return error_rate("holdout.thresholds", width, sizes, "holdout", delta)
 
 
 def against_baseline(decided: Decided, holdout: Rows, label: int, order: BetOrder) -> Halves:
     """Return statements of how the error rate differs from that of always answering with one class."""
     constant = np.full(holdout.n_rows, label)
     return _both_paired(
-        decided, holdout, constant, order, ("P61/1", "P61/2"), ("train", "holdout"), more={"label": label}
+        decided,
+        holdout,
+        constant,
+        order,
+        ("holdout.baseline", "holdout.baseline-better"),
+        ("train", "holdout"),
+        more={"label": label},
     )
 
 
@@ -263,15 +280,17 @@ def against_median(
     moved = np.clip((own - other) / (2 * clip) + 0.5 + OUTWARD, 0.0, 1.0)
     most = clip * (2 * concentration.betting_upper(moved[order.of_rows], float(delta)) - 1 + 4 * OUTWARD)
     if most >= clip:
-        return Vacuous("P65/1", Message("why.few-holdout", rows=len(held)), delta)
+        return Vacuous("holdout.median", Message("why.few-holdout", rows=len(held)), delta)
     params = {"clip": clip, "rows": len(held), "constant": constant}
     direction = "lower" if most < 0 else "upper"
-    return replace(claim("P65/1", abs(most), params, "holdout", delta, direction=direction), data=("train", "holdout"))
+    return replace(
+        claim("holdout.median", abs(most), params, "holdout", delta, direction=direction), data=("train", "holdout")
+    )
 
 
 def _both_paired(
     decided: Decided, holdout: Rows, other: np.ndarray, order: BetOrder,
-    templates: tuple[str, str], data: tuple[str, ...], witness: Any = None, more: Any = None,
+    names: tuple[str, str], data: tuple[str, ...], witness: Any = None, more: Any = None,
 ) -> Halves:  # fmt: skip
     """Return how far the error rate is from that of other predictions, by bets, and whether it is below it at all, by
     the sign test, which proves that more often: half of delta for each, fixed in advance."""
@@ -281,15 +300,15 @@ def _both_paired(
     moved = (0.5 + 0.5 * alone - 0.5 * other_alone)[order.of_rows]
     counts = {"alone": int(alone.sum()), "other_alone": int(other_alone.sum()), "rows": holdout.n_rows, **(more or {})}
 
-    def made(template: str, value: float, direction: str, delta: str) -> Claim:
-        found = claim(template, value, counts, "holdout", delta, direction=direction, witness=witness)
+    def made(name: str, value: float, direction: str, delta: str) -> Claim:
+        found = claim(name, value, counts, "holdout", delta, direction=direction, witness=witness)
         return replace(found, data=data)
 
     def difference(delta: str) -> Claim | NotApplicable:
         most = 2 * concentration.betting_upper(moved, float(delta)) - 1 + 4 * OUTWARD
         if most >= 1:
-            return Vacuous(templates[0], Message("why.few-holdout", rows=holdout.n_rows), delta)
-        return made(templates[0], abs(most), "lower" if most < 0 else "upper", delta)
+            return Vacuous(names[0], Message("why.few-holdout", rows=holdout.n_rows), delta)
+        return made(names[0], abs(most), "lower" if most < 0 else "upper", delta)
 
     def better(delta: str) -> Claim | NotApplicable:
         errors, against = counts["alone"], counts["other_alone"]
@@ -298,8 +317,8 @@ def _both_paired(
             share = concentration.clopper_pearson_upper(errors, errors + against, float(delta)) + OUTWARD
         if share > 0.5:
             reason = Message("why.not-better", errors=errors, against=against)
-            return Vacuous(templates[1], reason, delta)
-        return made(templates[1], share, "upper", delta)
+            return Vacuous(names[1], reason, delta)
+        return made(names[1], share, "upper", delta)
 
     return Halves(difference, better)
 
@@ -313,11 +332,11 @@ def _covered(sizes: np.ndarray, coverage: float, compared: int, delta: str) -> C
     try:
         j = conformal.conditional_index(m, 1 - coverage, float(delta) / compared * (1 - 1e-9))
     except ValueError:
-        return Vacuous("P25/1", Message("why.few-for-coverage", rows=m, coverage=coverage), delta)
+        return Vacuous("conformal.coverage", Message("why.few-for-coverage", rows=m, coverage=coverage), delta)
     value = conformal.threshold(sizes, j) * (1 + OUTWARD)
     if not np.isfinite(value):
-        return Vacuous("P25/1", Message("why.unknown-class"), delta)
-    return claim("P25/1", value, {"coverage": coverage, "rows": m, "compared": compared}, "holdout", delta)
+        return Vacuous("conformal.coverage", Message("why.unknown-class"), delta)
+    return claim("conformal.coverage", value, {"coverage": coverage, "rows": m, "compared": compared}, "holdout", delta)
 
 
 def _interval(
@@ -341,25 +360,25 @@ def _mean_loss(
     predicted: Predictions, holdout: Rows, clip: float, compared: int, order: BetOrder, delta: str
 ) -> Claim | NotApplicable:
     losses = np.minimum(predicted.clipped_errors(holdout, clip) + 2 * predicted.largest_radius(holdout), clip)
-    return _mean_of("P05/1", losses, "absolute", clip, compared, order, delta)
+    return _mean_of("holdout.betting", losses, "absolute", clip, compared, order, delta)
 
 
 def _mean_of(
-    template: str, losses: np.ndarray, loss: str, clip: float, compared: int, order: BetOrder, delta: str
+    name: str, losses: np.ndarray, loss: str, clip: float, compared: int, order: BetOrder, delta: str
 ) -> Claim | NotApplicable:
     """Return a bound of the mean of losses in [0, clip]."""
-    if template == "P05/1":
+    if name == "holdout.betting":
         losses = losses[order.of_rows]
-    bound = clip * MEAN_LOSS[template](losses / clip, float(delta) / compared)
+    bound = clip * MEAN_LOSS[name](losses / clip, float(delta) / compared)
     if bound >= clip:
-        return Vacuous(template, Message("why.loss-vacuous", rows=len(losses), clip=clip), delta)
+        return Vacuous(name, Message("why.loss-vacuous", rows=len(losses), clip=clip), delta)
     params = {"clip": clip, "rows": len(losses), "compared": compared, "loss": loss}
-    return claim(template, bound + clip * OUTWARD, params, "holdout", delta)
+    return claim(name, bound + clip * OUTWARD, params, "holdout", delta)
 
 
 def _kullback_leibler(losses: np.ndarray, delta: float) -> float:
     return concentration.kl_upper(min(1.0, float(losses.mean())), -math.log(delta) / len(losses))
 
 
-MEAN_LOSS = {"P03/1": _kullback_leibler, "P05/1": concentration.betting_upper}
+MEAN_LOSS = {"holdout.kl": _kullback_leibler, "holdout.betting": concentration.betting_upper}
 """Upper bounds of the mean of losses in [0, 1] at a delta, bets in the order given."""

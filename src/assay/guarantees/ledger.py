@@ -124,7 +124,7 @@ class Prepared(NamedTuple):
 
 
 def claim(
-    template: str,
+    name: str,
     value: float,
     params: dict[str, Any],
     data: str,
@@ -133,18 +133,18 @@ def claim(
     direction: str = "upper",
     witness: dict[str, np.ndarray] | None = None,
 ) -> Claim:
-    """Return a statement about new data with the assumptions of its template."""
-    return Claim(template, float(value), direction, params, (data,), delta, assumptions_of(template), witness or {})
+    """Return a statement about new data with the assumptions of its definition."""
+    return Claim(name, float(value), direction, params, (data,), delta, assumptions_of(name), witness or {})
 
 
-def assumptions_of(template: str) -> tuple[str, ...]:
+def assumptions_of(name: str) -> tuple[str, ...]:
     """Return what a claim must say that it assumes."""
-    found = definition(template)
+    found = definition(name)
     if found is None:
-        raise ValueError(f"there is no claim {template!r}.")
+        raise ValueError(f"there is no claim {name!r}.")
     return found.assumptions
 
 
-def error_rate(template: str, bound: float, params: dict[str, Any], data: str, delta: str, **more: Any) -> Claim:
+def error_rate(name: str, bound: float, params: dict[str, Any], data: str, delta: str, **more: Any) -> Claim:
     """Return an upper bound of an error rate, rounded outward."""
-    return claim(template, min(1.0, bound + OUTWARD), params, data, delta, **more)
+    return claim(name, min(1.0, bound + OUTWARD), params, data, delta, **more)

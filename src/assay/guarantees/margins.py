@@ -1,4 +1,5 @@
-"""Statements about new data from the margins of a score: Rademacher (P12, P13) and PAC-Bayes (P18) bounds.
+"""Statements about new data from the margins of a score: Rademacher (margin.kernel, margin.multiclass) and PAC-Bayes
+(pac-bayes.linear) bounds.
 
 A score <w, phi(x)> + b is read as <(w, b), (phi(x), 1)>: a free intercept is the weight of a constant column, so that
 one norm |(w, b)| and one kernel kappa(x, x') + 1 say all. Everything that does not depend on delta is summed
@@ -32,10 +33,10 @@ from assay.theory.pac_bayes import linear_gibbs_loss
 
 _UNIT = 2.0**-53
 _FEWEST = {
-    "P12/1": 150,
-    "P13/1": 150,
-    "P14/1": 150,
-    "P18/1": 25,
+    "margin.kernel": 150,
+    "margin.multiclass": 150,
+    "margin.l1": 150,
+    "pac-bayes.linear": 25,
 }  # rows below which the terms without margins say too much
 _ANGLES = 2048  # bins of the cosine between (w, b) and a row
 _WEIGHTED = Message("why.weights.errors")
@@ -93,33 +94,33 @@ def linear_statements(learner: Any, rows: Rows, rounding: float) -> Iterator[Sta
     scores = Scores(_linear_margins, parameters, norm, max(2, len(coef)), with_intercept, slack)
     if getattr(learner, "penalty", None) == "l1" and len(coef) == 1:
         yield _l1_statement(rows, coef[0], intercept[0], rounding, with_intercept)
-        yield from statements(scores, rows, ("P18/1",))
+        yield from statements(scores, rows, ("pac-bayes.linear",))
     else:
         yield from statements(scores, rows)
 
 
 def statements(
-    scores: Scores, rows: Rows, only: tuple[str, ...] = ("P12/1", "P13/1", "P18/1")
+    scores: Scores, rows: Rows, only: tuple[str, ...] = ("margin.kernel", "margin.multiclass", "pac-bayes.linear")
 ) -> Iterator[Statement | NotApplicable]:
     """Yield the statements that margins allow, or why they are not made; which ones does not depend on labels."""
     passes, binary = _Passes(scores, rows), scores.classes == 2
-    made = {"P12/1" if binary else "P13/1": _margin, "P18/1": _pac_bayes}
-    for template, statement in made.items():
-        if template not in only:
+    made = {"margin.kernel" if binary else "margin.multiclass": _margin, "pac-bayes.linear": _pac_bayes}
+    for name, statement in made.items():
+        if name not in only:
             continue
         if rows.has_weight:
-            yield NotApplicable(template, _WEIGHTED)
-        elif rows.n_rows < _FEWEST[template]:
-            yield NotApplicable(template, Message("why.few-for-margins", rows=rows.n_rows))
-        elif template == "P18/1" and not binary:
-            yield NotApplicable(template, Message("why.noise-classes"))
+            yield NotApplicable(name, _WEIGHTED)
+        elif rows.n_rows < _FEWEST[name]:
+            yield NotApplicable(name, Message("why.few-for-margins", rows=rows.n_rows))
+        elif name == "pac-bayes.linear" and not binary:
+            yield NotApplicable(name, Message("why.noise-classes"))
         else:
             yield partial(statement, passes)
 
 
 def _margin(passes: _Passes, delta: str) -> Claim | NotApplicable:
     scores, binary = passes.scores, passes.scores.classes == 2
-    template, found = "P12/1" if binary else "P13/1", MarginBound(1.0, 0, 1.0, 0.0)
+    name, found = "margin.kernel" if binary else "margin.multiclass", MarginBound(1.0, 0, 1.0, 0.0)
     if scores.norm > 0:
         binned = BinnedMargins(passes.profile.counts, passes.profile.sums)
         size, trace = scores.norm * (1 + 1e-12), passes.profile.trace * (1 + 1e-12)
@@ -129,15 +130,15 @@ def _margin(passes: _Passes, delta: str) -> Claim | NotApplicable:
             found = multiclass_margin_bound(binned, size, trace, scores.classes, float(delta))
     params = {"scale": 2.0**found.exponent, "intercept": scores.intercept, "rows": passes.n}
     reason = Message("why.small-margins", rows=passes.n)
-    return _stated(template, found.bound, params, delta, reason)
+    return _stated(name, found.bound, params, delta, reason)
 
 
 def _l1_statement(rows: Rows, *parameters: Any) -> Statement | NotApplicable:
-    """Return how to state P14, the bound that knows weights by the sum of their magnitudes."""
+    """Return how to state margin.l1, the bound that knows weights by the sum of their magnitudes."""
     if rows.has_weight:
-        return NotApplicable("P14/1", _WEIGHTED)
-    if rows.n_rows < _FEWEST["P14/1"]:
-        return NotApplicable("P14/1", Message("why.few-for-margins", rows=rows.n_rows))
+        return NotApplicable("margin.l1", _WEIGHTED)
+    if rows.n_rows < _FEWEST["margin.l1"]:
+        return NotApplicable("margin.l1", Message("why.few-for-margins", rows=rows.n_rows))
     return partial(_l1_margin, rows, *parameters)
 
 
@@ -152,7 +153,7 @@ def _l1_margin(
         found = l1_margin_bound(BinnedMargins(counts, sums), size * (1 + 1e-10), longest, columns, float(delta))
     params = {"scale": 2.0**found.exponent, "intercept": with_intercept, "rows": rows.n_rows}
     reason = Message("why.small-margins-sum", rows=rows.n_rows)
-    return _stated("P14/1", found.bound, params, delta, reason)
+    return _stated("margin.l1", found.bound, params, delta, reason)
 
 
 def _pac_bayes(passes: _Passes, delta: str) -> Claim | NotApplicable:
@@ -164,7 +165,7 @@ def _pac_bayes(passes: _Passes, delta: str) -> Claim | NotApplicable:
         bound = 2 * kl_upper(passes.gibbs_loss(mu), (0.5 * mu * mu + paid) / n * (1 + 1e-12))
     params = {"mu": mu, "intercept": scores.intercept, "rows": n}
     reason = Message("why.small-margins-rows", rows=n)
-    return _stated("P18/1", bound, params, delta, reason)
+    return _stated("pac-bayes.linear", bound, params, delta, reason)
 
 
 def _best_length(angles: np.ndarray, n: int, paid: float) -> float:
@@ -183,10 +184,10 @@ def _best_length(angles: np.ndarray, n: int, paid: float) -> float:
     return min((near * 2.0 ** (j / 8.0) for j in range(-2, 5)), key=lambda mu: kl_upper(*parts(mu)))
 
 
-def _stated(template: str, bound: float, params: dict[str, Any], delta: str, reason: str) -> Claim | NotApplicable:
+def _stated(name: str, bound: float, params: dict[str, Any], delta: str, reason: str) -> Claim | NotApplicable:
     if bound + OUTWARD >= 1:
-        return Vacuous(template, reason, delta)
-    return Claim(template, bound + OUTWARD, "upper", params, ("train",), delta, assumptions_of(template))
+        return Vacuous(name, reason, delta)
+    return Claim(name, bound + OUTWARD, "upper", params, ("train",), delta, assumptions_of(name))
 
 
 # Statistics of a block --------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""A statement about the mean error of a regression from its training rows: the length of its weights (P24)."""
+"""A statement about the mean error of a regression from its training rows: the length of its weights
+(regression.rademacher)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -15,11 +16,11 @@ def by_norm(found: Gathered, train: Rows, asked: CertifyOptions) -> Iterator[Sta
     """Yield the Rademacher bound of the mean clipped error, or why it is not made."""
     norm = found.get(Norm) or Norm(why_not=Message("why.no-norm"))
     if norm.why_not:
-        yield NotApplicable("P24/1", norm.why_not)
+        yield NotApplicable("regression.rademacher", norm.why_not)
     elif asked.clip is None:
-        yield NotApplicable("P24/1", Message("why.clip-missing"))
+        yield NotApplicable("regression.rademacher", Message("why.clip-missing"))
     elif train.has_weight:
-        yield NotApplicable("P24/1", Message("why.weights.mean"))
+        yield NotApplicable("regression.rademacher", Message("why.weights.mean"))
     else:
         yield partial(_stated, found.the(Predictions), train, norm, float(asked.clip))
 
@@ -32,9 +33,9 @@ def _stated(predicted: Predictions, train: Rows, norm: Norm, clip: float, delta:
     try:
         found = regression_bound(losses, norm.length * slack, trace, clip, float(delta))
     except ValueError:
-        return Vacuous("P24/1", Message("why.long-weights", length=norm.length), delta)
+        return Vacuous("regression.rademacher", Message("why.long-weights", length=norm.length), delta)
     bound = found.bound + rounding + clip * OUTWARD
     if bound >= clip:
-        return Vacuous("P24/1", Message("why.clip-vacuous", rows=n, clip=clip), delta)
+        return Vacuous("regression.rademacher", Message("why.clip-vacuous", rows=n, clip=clip), delta)
     params = {"clip": clip, "rows": n, "scale": 2.0**found.exponent, "intercept": norm.intercept}
-    return claim("P24/1", bound, params, "train", delta)
+    return claim("regression.rademacher", bound, params, "train", delta)

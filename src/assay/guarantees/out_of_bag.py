@@ -38,7 +38,7 @@ def _vote(sums: OutOfBag, bags: Bags, rows: int, threshold: float, delta: str) -
     if found.bound >= 1:
         wrong = 100 * sums.loss("first", threshold)[0]
         reason = Message("why.out-of-bag-vacuous", percent=wrong)
-        return Vacuous("P19/1", reason, delta)
+        return Vacuous("pac-bayes.vote", reason, delta)
     params: dict[str, Any] = {
         "form": found.form,
         "rate": found.exponent,
@@ -50,4 +50,4 @@ def _vote(sums: OutOfBag, bags: Bags, rows: int, threshold: float, delta: str) -
         "shared_seed": bags.shared_seed,
     }
     witness = {"seeds": np.asarray(bags.seeds, dtype=np.int64)}
-    return error_rate("P19/1", found.bound, params, "train", delta, witness=witness)
+    return error_rate("pac-bayes.vote", found.bound, params, "train", delta, witness=witness)

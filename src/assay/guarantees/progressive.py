@@ -1,4 +1,5 @@
-"""Statements about the vote of the hypotheses that one pass over the rows went through (P20, P16/4)."""
+"""Statements about the vote of the hypotheses that one pass over the rows went through (progressive.vote,
+compression.voted-perceptron)."""
 
 import math
 from collections.abc import Callable
@@ -30,8 +31,8 @@ class Pass(NamedTuple):
 
 
 def vote_statements(one: Pass, lost: Callable[[], int]) -> list[Statement]:
-    """Return how to state P20 and P16/4; lost() counts the rows, outside those learnt from, on which the vote is wrong
-    or left open by rounding."""
+    """Return how to state progressive.vote and compression.voted-perceptron; lost() counts the rows, outside those
+    learnt from, on which the vote is wrong or left open by rounding."""
     return [partial(_progressive, one), partial(_compressed, one, lost)]
 
 
@@ -42,13 +43,15 @@ def _progressive(one: Pass, delta: str) -> Claim | NotApplicable:
     found = progressive_choice(losses, float(delta))
     if 2 * found.bound + OUTWARD >= 1:
         reason = Message("why.progressive-vacuous", errors=one.errors, rows=judged)
-        return Vacuous("P20/1", reason, delta)
+        return Vacuous("progressive.vote", reason, delta)
     rate = None if found.rate is None else round(math.log2(found.rate))
-    return error_rate("P20/1", 2 * found.bound, {**one.params, "errors": one.errors, "rate": rate}, "train", delta)
+    return error_rate(
+        "progressive.vote", 2 * found.bound, {**one.params, "errors": one.errors, "rate": rate}, "train", delta
+    )
 
 
 def _compressed(one: Pass, lost: Callable[[], int], delta: str) -> Claim | NotApplicable:
     if bound_of(0, one.rows, one.kept, 0.0, delta) + OUTWARD >= 1:
-        return too_many("P16/4", one.rows, one.kept, delta)
+        return too_many("compression.voted-perceptron", one.rows, one.kept, delta)
     params = {"skipped": one.skipped, "seed": one.seed}
-    return stated("P16/4", lost(), one.rows, one.kept, SideInformation(params, 0.0, {}), delta)
+    return stated("compression.voted-perceptron", lost(), one.rows, one.kept, SideInformation(params, 0.0, {}), delta)

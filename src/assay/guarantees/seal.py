@@ -81,7 +81,7 @@ def issue(
     others = Others(delta) if others is None else others
     spent = any(isinstance(one, (Claim, Vacuous)) for one in about_new)
     _log_session(cut, data, Fraction(others.delta) if spent else Fraction(0))
-    unreported = tuple((one.template, one.delta) for one in stated if isinstance(one, Vacuous))
+    unreported = tuple((one.name, one.delta) for one in stated if isinstance(one, Vacuous))
     return Certificate(
         claims=tuple(one for one in stated if isinstance(one, Claim)),
         model=model_reference(about.model),
@@ -120,8 +120,8 @@ def _published(stated: Iterable[Claim | NotApplicable]) -> Iterable[Claim | NotA
     for one in stated:
         rests_on = one.params.get("gap") if isinstance(one, Claim) else None
         if isinstance(one, Claim) and (not _in_range(one) or rests_on in dropped):
-            dropped.add(one.template)
-            yield NotApplicable(one.template, _OUT_OF_RANGE)
+            dropped.add(one.name)
+            yield NotApplicable(one.name, _OUT_OF_RANGE)
         else:
             yield one
 
@@ -148,15 +148,15 @@ def _about_rows(given: DataSplit, cut: DataSplit, found: Mapping[str, Gathered])
     stated = dict(_named(given))
     for name, rows in _named(cut):
         near = {"near": near_copies(given.train, stated[name])} if name == "holdout" else {}
-        yield Claim("D01/1", float(rows.n_rows), "lower", {"set": name, **near}, (name,))
+        yield Claim("data.identity", float(rows.n_rows), "lower", {"set": name, **near}, (name,))
         if found[name].get(Decided):
             low, high = found[name].errors
             params: dict[str, Any] = {"set": name, "rows": rows.n_rows, "loss": "zero-one", "low": low}
-            yield Claim("D02/1", float(high), "upper", params, (name,))
+            yield Claim("train.errors", float(high), "upper", params, (name,))
         elif predicted := found[name].get(Predictions):
             least, most = predicted.squared_error(rows)
             params = {"set": name, "rows": rows.n_rows, "loss": "squared", "low": least}
-            yield Claim("D02/1", most, "upper", params, (name,))
+            yield Claim("train.errors", most, "upper", params, (name,))
     if found["train"].get(Decided):
         yield from error_floor(cut.train)
 

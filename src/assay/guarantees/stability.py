@@ -1,4 +1,5 @@
-"""The statement from uniform stability (P17): a strong penalty keeps one row from moving the model far."""
+"""The statement from uniform stability (stability.uniform): a strong penalty keeps one row from moving the model
+far."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ _FARTHEST = 1e6  # C r^2 from which on the bound is 1 whatever the width
 
 
 def stability_statement(margins: np.ndarray, cost: float, gap: float) -> Statement:
-    """Return how to state P17 from lower bounds of the margins, the largest C_i and the gap of the model.
+    """Return how to state stability.uniform from lower bounds of the margins, the largest C_i and the gap of the model.
 
     The problem is 1/2 |w|^2 + sum C_i loss(z_i) with a loss of slope at most 1, rows of length 1 and no intercept.
     """
@@ -32,8 +33,14 @@ def _uniform(margins: np.ndarray, cost: float, gap: float, delta: str) -> Claim 
     n = len(margins)
     bound, rho = _best(margins, (cost, gap, 1.0), _WIDTHS, delta)
     if bound >= 1:
-        return _too_far("P17/1", n, delta)
-    return error_rate("P17/1", bound, {"gap": "D04/2", "rho": rho, "intercept": False, "rows": n}, "train", delta)
+        return _too_far("stability.uniform", n, delta)
+    return error_rate(
+        "stability.uniform",
+        bound,
+        {"gap": "kernel-duality-gap", "rho": rho, "intercept": False, "rows": n},
+        "train",
+        delta,
+    )
 
 
 def _best(
@@ -50,25 +57,25 @@ def _best(
     return best[0] * (1 + 1e-9), best[1]
 
 
-def _too_far(template: str, n: int, delta: str) -> Vacuous:
-    return Vacuous(template, Message("why.unstable", rows=n), delta)
+def _too_far(name: str, n: int, delta: str) -> Vacuous:
+    return Vacuous(name, Message("why.unstable", rows=n), delta)
 
 
 # Rows in a ball ---------------------------------------------------------------------------------------------
 
 
 def in_ball(learner: Any, train: Rows, found: Gathered, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
-    """Yield P17/2 of a learner that minimises a penalised problem, or why it is not made."""
+    """Yield stability.ball of a learner that minimises a penalised problem, or why it is not made."""
     problem = found.get(Penalised)
     if problem is None:
         return
     if problem.why_not:
-        yield NotApplicable("P17/2", problem.why_not)
+        yield NotApplicable("stability.ball", problem.why_not)
     elif train.has_weight:
-        yield NotApplicable("P17/2", Message("why.weights.likely"))
+        yield NotApplicable("stability.ball", Message("why.weights.likely"))
     elif asked.radius is None:
         reason = Message("why.radius-missing")
-        yield NotApplicable("P17/2", reason)
+        yield NotApplicable("stability.ball", reason)
     else:
         yield partial(_in_ball, learner, train, found.the(Scores), problem, float(asked.radius))
 
@@ -78,21 +85,21 @@ def _in_ball(
 ) -> Claim | NotApplicable:
     outside = sum(train.map(_outside, radius))
     if outside:
-        return Vacuous("P17/2", Message("why.radius-exceeded", rows=outside, radius=radius), delta)
-    made = (one for one in learner.facts(train) if one.template == "D04/1" and isinstance(one, Claim))
+        return Vacuous("stability.ball", Message("why.radius-exceeded", rows=outside, radius=radius), delta)
+    made = (one for one in learner.facts(train) if one.name == "duality-gap" and isinstance(one, Claim))
     gap = next(made, None)
     if gap is None:
-        return Vacuous("P17/2", Message("why.gap-missing"), delta)
+        return Vacuous("stability.ball", Message("why.gap-missing"), delta)
     margins = scores.margins(train)
     length = math.hypot(radius, problem.column) * (1 + 1e-12)
     cost = gap.params["C"] * max(gap.params["class_weight"] or [1.0])
     if not cost * length * length < _FARTHEST:
-        return _too_far("P17/2", train.n_rows, delta)
+        return _too_far("stability.ball", train.n_rows, delta)
     bound, rho = _best(margins, (cost, gap.value, length), _BALL_WIDTHS, delta)
     if bound >= 1:
-        return _too_far("P17/2", train.n_rows, delta)
-    params = {"gap": gap.template, "rho": rho, "radius": radius, "intercept": problem.column > 0, "rows": train.n_rows}
-    return error_rate("P17/2", bound, params, "train", delta)
+        return _too_far("stability.ball", train.n_rows, delta)
+    params = {"gap": gap.name, "rho": rho, "radius": radius, "intercept": problem.column > 0, "rows": train.n_rows}
+    return error_rate("stability.ball", bound, params, "train", delta)
 
 
 def _outside(block: Block, radius: float) -> int:

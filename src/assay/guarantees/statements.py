@@ -1,4 +1,4 @@
-"""Which statements about new data apply to a learner, and the bound by the size of its class (P10)."""
+"""Which statements about new data apply to a learner, and the bound by the size of its class (vc)."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -44,9 +44,9 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
     train, held = found["train"], found.get("holdout", Gathered([]))
     if train.get(Decided):
         if cut.holdout is not None and held.too_open:
-            return Prepared([], [NotApplicable("P01/1", held.too_open)])
+            return Prepared([], [NotApplicable("holdout.binomial", held.too_open)])
         if cut.holdout is None and train.too_open:
-            return Prepared([], [NotApplicable("P10/1", train.too_open)])
+            return Prepared([], [NotApplicable("vc", train.too_open)])
         on_holdout = holdout.of_classifier(learner.classes_, cut.holdout, held, asked, order)
         beside = list(_secondary_bounds(cut, held, order)) if asked.baseline and cut.holdout is not None else []
         return Prepared(
@@ -83,7 +83,7 @@ def _of_class(learner: Any, train: Rows, found: Gathered, errors: int, asked: Ce
         yield from in_ball(learner, train, found, asked)
     else:
         yield NotApplicable(
-            "P10/1",
+            "vc",
             Message("why.encoding-fitted"),
         )
 
@@ -91,12 +91,12 @@ def _of_class(learner: Any, train: Rows, found: Gathered, errors: int, asked: Ce
 def _by_class(space: Space, train: Rows, errors: int) -> Iterator[Any]:
     n = train.n_rows
     if space.vc_dimension is None or space.vc_dimension == np.inf:
-        yield NotApplicable("P10/1", space.why_no_bound)
+        yield NotApplicable("vc", space.why_no_bound)
     elif train.has_weight:
-        yield NotApplicable("P10/1", Message("why.weights.errors"))
+        yield NotApplicable("vc", Message("why.weights.errors"))
     elif space.price == 1 and space.log_growth(5 * n) >= n / 3:
         yield NotApplicable(
-            "P10/1",
+            "vc",
             Message("why.few-for-class", rows=n, space=str(space)),
         )
     else:
@@ -107,7 +107,7 @@ def _ghost_sample(errors: int, n: int, space: Any, delta: str) -> Claim | NotApp
     # A class whose size is not fixed in advance has a share of delta that depends on its size.
     found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta) / space.price)
     if found.bound >= 1:
-        return Vacuous("P10/1", Message("why.class-vacuous", errors=errors, rows=n, space=str(space)), delta)
+        return Vacuous("vc", Message("why.class-vacuous", errors=errors, rows=n, space=str(space)), delta)
     params = {
         "class": space.descriptor(),
         "form": "c",
@@ -117,4 +117,4 @@ def _ghost_sample(errors: int, n: int, space: Any, delta: str) -> Claim | NotApp
         "q": found.q,
         "K": found.K,
     }
-    return error_rate("P10/1", found.bound, params, "train", delta)
+    return error_rate("vc", found.bound, params, "train", delta)

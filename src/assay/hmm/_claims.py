@@ -1,4 +1,5 @@
-"""What the certificate of a hidden Markov model says: facts of the fit (D50), and new sequences (P50)."""
+"""What the certificate of a hidden Markov model says: facts of the fit (hmm.log-likelihood), and new sequences
+(hmm.holdout)."""
 
 import warnings
 from collections.abc import Iterator
@@ -43,23 +44,23 @@ def _is_gaussian(model: Any) -> bool:
 
 
 def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
-    """Yield the claims D50 about a fitted model on the rows it was fitted to."""
+    """Yield the claims hmm.log-likelihood about a fitted model on the rows it was fitted to."""
     sequences = rows.sequences  # type: ignore[attr-defined]
     why = _why_not(model, sequences)
     if why:
-        yield NotApplicable("D50/1", why)
+        yield NotApplicable("hmm.log-likelihood", why)
         return
     seen = _seen(model, sequences)
     if not np.isfinite(seen.expected.logs).all():
-        yield NotApplicable("D50/1", Message("why.impossible-sequence"))
+        yield NotApplicable("hmm.log-likelihood", Message("why.impossible-sequence"))
         return
     n, lengths = len(sequences.X), np.diff(sequences.offsets)
     center, slack = float(seen.expected.logs.sum()) / n, float(seen.errors.sum()) / n
     value = outward(4 * slack + 1e-13 * (1 + abs(center)))
-    yield Claim("D50/1", value, params={"center": center}, witness={"lengths": lengths})
+    yield Claim("hmm.log-likelihood", value, params={"center": center}, witness={"lengths": lengths})
     why = _why_no_step(model, sequences)
     if why:
-        yield NotApplicable("D50/2", why)
+        yield NotApplicable("hmm.stationary", why)
         return
     yield _stationary(model, seen, lengths)
     yield _monotone(model, sequences, lengths)
@@ -148,17 +149,17 @@ def _stationary(model: Any, seen: Seen, lengths: np.ndarray) -> Claim | NotAppli
     for letter, counts, prior, table in tables:
         if letter in model.params:
             if prior > 1 and np.any(table == 0):
-                return NotApplicable("D50/2", Message("why.zero-entry"))
+                return NotApplicable("hmm.stationary", Message("why.zero-entry"))
             gain += _table_gain(counts, float(prior), table, wide)
     if isinstance(model, PoissonHMM) and "l" in model.params:
         gain += _rate_gain(model, seen, wide)
     if _is_gaussian(model) and {"m", "c"} & set(model.params):
         more = _gaussian_gain(model, seen, wide)
         if more is None:
-            return NotApplicable("D50/2", Message("why.small-component"))
+            return NotApplicable("hmm.stationary", Message("why.small-component"))
         gain += more
     value = float(outward(gain / n + 1e-13))
-    return Claim("D50/2", value, params=_params(model, seen.sequences), witness={"lengths": lengths})
+    return Claim("hmm.stationary", value, params=_params(model, seen.sequences), witness={"lengths": lengths})
 
 
 def _params(model: Any, sequences: Sequences) -> dict[str, Any]:
@@ -261,9 +262,9 @@ def _monotone(model: Any, sequences: Sequences, lengths: np.ndarray) -> Claim | 
     """Return that EM from the start did not lower the objective; the run is made once more, from nearly the same."""
     steps, n = model.monitor_.iter, len(sequences.X)
     if not steps:
-        return NotApplicable("D50/3", Message("why.no-em-step"))
+        return NotApplicable("hmm.monotone", Message("why.no-em-step"))
     if n * steps > _MOST_STEPS:
-        return NotApplicable("D50/3", Message("why.steps-cost", steps=steps, rows=n))
+        return NotApplicable("hmm.monotone", Message("why.steps-cost", steps=steps, rows=n))
     blurred = model.start_._replace(start=_blurred(model.start_.start))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -271,12 +272,12 @@ def _monotone(model: Any, sequences: Sequences, lengths: np.ndarray) -> Claim | 
         found = em(problem, blurred, tol=-np.inf, max_iter=steps)
     distance = _apart(model, model._parameters(), found.parameters)
     if problem.mended or not distance < _AGREE:
-        return NotApplicable("D50/3", Message("why.saddle"))
+        return NotApplicable("hmm.monotone", Message("why.saddle"))
     errors = float(_seen(model, sequences).errors.sum()) / n
     fall = max(0.0, float(-np.min(np.diff(found.history)))) / n
     value = fall + 1e-9 * (1 + abs(found.log_likelihood) / n) + 32 * errors
     params = {**_params(model, sequences), "steps": int(steps), "distance": outward(100 * distance + 1e-8)}
-    return Claim("D50/3", outward(value), params=params, witness={"lengths": lengths, **_witness(model)})
+    return Claim("hmm.monotone", outward(value), params=params, witness={"lengths": lengths, **_witness(model)})
 
 
 def _blurred(start: np.ndarray) -> np.ndarray:
@@ -319,17 +320,17 @@ def _apart(model: Any, one: Parameters, other: Parameters) -> float:
 def holdout(rows: Rows | None, asked: CertifyOptions, model: Any) -> Iterator[Statement | NotApplicable]:
     """Yield a bound of the mean over new sequences of -ln p / T, clipped to a range fixed in advance."""
     if rows is None:
-        yield NotApplicable("P50/1", Message("why.no-sequences"))
+        yield NotApplicable("hmm.holdout", Message("why.no-sequences"))
         return
     sequences = rows.sequences  # type: ignore[attr-defined]
     if len(asked.compared):
-        yield NotApplicable("P50/1", Message("why.compared-sequences"))
+        yield NotApplicable("hmm.holdout", Message("why.compared-sequences"))
     elif asked.clip is None:
-        yield NotApplicable("P50/1", Message("why.log-clip-missing"))
+        yield NotApplicable("hmm.holdout", Message("why.log-clip-missing"))
     elif len(sequences.offsets) < 3:
-        yield NotApplicable("P50/1", Message("why.one-sequence"))
+        yield NotApplicable("hmm.holdout", Message("why.one-sequence"))
     elif why := _why_not(model, sequences):
-        yield NotApplicable("P50/1", why)
+        yield NotApplicable("hmm.holdout", why)
     else:
         yield partial(_betting, model, rows, asked.clip)
 
@@ -344,8 +345,8 @@ def _betting(model: Any, rows: Rows, clip: Any, delta: str) -> Claim | NotApplic
     order = BetOrder(rows, has_target=False).of_runs(lengths)
     bound = width * concentration.betting_upper(losses[order] / width, float(delta))
     if bound >= width or not np.isfinite(seen.expected.logs).all():
-        return Vacuous("P50/1", Message("why.sequences-vacuous", sequences=len(losses)), delta)
+        return Vacuous("hmm.holdout", Message("why.sequences-vacuous", sequences=len(losses)), delta)
     told = sequence_keys(np.split(sequences.X, sequences.offsets[1:-1]))
     again = repeats(told, np.empty(0, dtype=np.uint64))
     params = {"low": low, "clip": width, "sequences": len(losses), "repeated": again}
-    return claim("P50/1", bound + width * OUTWARD, params, "holdout", delta, witness={"lengths": lengths})
+    return claim("hmm.holdout", bound + width * OUTWARD, params, "holdout", delta, witness={"lengths": lengths})

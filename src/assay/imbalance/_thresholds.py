@@ -114,9 +114,9 @@ class Weighing(ClassifierMixin, CombinedLearner):
     def holdout_statements(self, rows: Rows | None, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
         """Yield the mean cost on new data."""
         if rows is not None:
-            yield partial(self._cost_claim, "P42/2", rows, None)
+            yield partial(self._cost_claim, "cost.holdout", rows, None)
 
-    def _cost_claim(self, template: str, rows: Rows, held: Any, delta: str) -> Any:
+    def _cost_claim(self, name: str, rows: Rows, held: Any, delta: str) -> Any:
         decided, codes = Gathered(self.evidence(rows)).the(Decided).positions(rows), labels(rows)
         options = 1 if held is None else len(matrices(self.cost_))
         if held is not None:
@@ -126,11 +126,11 @@ class Weighing(ClassifierMixin, CombinedLearner):
         paid = np.where(codes < 0, most, paid)
         bound = most * kl_upper(min(1.0, paid.mean() / most * (1 + 1e-9)), -np.log(float(delta) / options) / len(paid))
         if bound * (1 + OUTWARD) >= most:
-            return Vacuous(template, Message("why.cost-vacuous", rows=len(paid), cost=most), delta)
+            return Vacuous(name, Message("why.cost-vacuous", rows=len(paid), cost=most), delta)
         params: dict[str, Any] = {"rows": rows.n_rows}
         if held is not None:
             params |= {"options": options, "seed": self.seed_, "held": len(held)}
-        return claim(template, bound * (1 + OUTWARD), params, "holdout" if held is None else "train", delta)
+        return claim(name, bound * (1 + OUTWARD), params, "holdout" if held is None else "train", delta)
 
 
 @dataclass(eq=False, repr=False)
@@ -436,11 +436,11 @@ class CostClassifier(Weighing):
         if self.choose == "bayes":
             return
         if not hasattr(self, "held_"):
-            yield NotApplicable("P42/1", FIT_NOT_KEPT)
+            yield NotApplicable("cost.chosen", FIT_NOT_KEPT)
         elif not np.array_equal(held_rows(self.seed_, rows.n_rows, len(self.held_)), self.held_):
-            yield NotApplicable("P42/1", Message("why.other-rows"))
+            yield NotApplicable("cost.chosen", Message("why.other-rows"))
         else:
-            yield partial(self._cost_claim, "P42/1", rows, self.held_)
+            yield partial(self._cost_claim, "cost.chosen", rows, self.held_)
 
     def _check_label(self) -> None:
         if self.reject is not None and self.rejected_as_ in self.classes_.tolist():

@@ -259,7 +259,7 @@ class KernelLogisticRegression(LogisticKernelObjective, ExpansionClassifier):
         yield from super().statements(rows)
         reason = why_not_fixed(self) or why_no_gap(self) or self._why_unstable(rows)
         if reason is not None:
-            yield NotApplicable("P17/1", reason)
+            yield NotApplicable("stability.uniform", reason)
             return
 
         def margins(block: Block) -> np.ndarray:

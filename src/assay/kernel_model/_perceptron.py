@@ -170,7 +170,7 @@ class KernelPerceptron(ExpansionClassifier):
         elif rows.n_rows <= int(self.support_.max(initial=-1)):
             reason = Message("why.other-order")
         if reason is not None:
-            yield NotApplicable("D17/2", reason)
+            yield NotApplicable("kernel-perceptron.mistakes", reason)
             return
         for k in range(len(self.dual_coef_)):
             yield self._mistake_bound(rows, k)
@@ -201,10 +201,12 @@ class KernelPerceptron(ExpansionClassifier):
         norm = float(np.sqrt(max(square.sum(), 0.0))) * (1 + 1e-9)
         margin = float(least.min()) / norm * (1 - 1e-9) if norm > 0 else 0.0
         if margin <= 0:
-            return NotApplicable("D17/2", Message("why.function-inseparable"))
+            return NotApplicable("kernel-perceptron.mistakes", Message("why.function-inseparable"))
         params = {"updates": int(np.abs(self.dual_coef_[k]).sum()), "margin": margin, "intercept": augment}
         params |= {} if len(self.classes_) == 2 else {"class": k}
-        return Claim("D17/2", (float(largest.max()) + augment) / margin**2 * (1 + 1e-9), params=params)
+        return Claim(
+            "kernel-perceptron.mistakes", (float(largest.max()) + augment) / margin**2 * (1 + 1e-9), params=params
+        )
 
 
 class _Run(NamedTuple):

@@ -213,13 +213,14 @@ class KernelRidge(SquaredKernelObjective, RegressorMixin, MoreKernels):
         yield self._left_out(rows)
 
     def _left_out(self, rows: Rows) -> Claim | NotApplicable:
-        """Return D16: the exact algorithm misses row i, if that is left out, by c_i / (G^-1)_ii, G = K + alpha I."""
+        """Return loo.squared-error: the exact algorithm misses row i, if that is left out, by c_i / (G^-1)_ii, G = K +
+        alpha I."""
         X, y, weight = dense(rows)
         n, c, alpha = len(X), self.dual_coef_, float(self.alpha)
         if weight is not None:
-            return NotApplicable("D16/1", Message("why.weights.loo"))
+            return NotApplicable("loo.squared-error", Message("why.weights.loo"))
         if n > _MOST_LEFT_OUT:
-            return NotApplicable("D16/1", Message("why.cubic", most=_MOST_LEFT_OUT))
+            return NotApplicable("loo.squared-error", Message("why.cubic", most=_MOST_LEFT_OUT))
         kernel = self._kernel()
         off = float(kernel_magnitude(kernel, X, X)[1].max())
         gram = kernel(X) + alpha * np.eye(n)
@@ -230,6 +231,6 @@ class KernelRidge(SquaredKernelObjective, RegressorMixin, MoreKernels):
         slip = 2 * slip + off * np.square(np.abs(columns).sum(axis=0)) + 1e-14 * np.abs(np.diag(columns))
         inverse = 2 * np.diag(columns) - np.einsum("ij,ij->j", columns, gram @ columns) - slip
         if not inverse.min() > 0:
-            return NotApplicable("D16/1", Message("why.small-alpha"))
+            return NotApplicable("loo.squared-error", Message("why.small-alpha"))
         missed = (np.abs(c) + float(np.linalg.norm(residual)) / alpha) / inverse
-        return Claim("D16/1", outward(float(np.mean(np.square(missed)))), params={"alpha": alpha})
+        return Claim("loo.squared-error", outward(float(np.mean(np.square(missed)))), params={"alpha": alpha})

@@ -191,7 +191,7 @@ class Folds:
         rows = model.rows(model.raw(problem.raw), problem.y)
         shares = [str(DOWN.multiply(delta, part)) for part in (1 - _BESIDE, _BESIDE)]
         make = self._of_classes if problem.task == "classify" else self._of_numbers
-        stated: list[Any] = [Claim("D01/1", float(len(problem.y)), "lower", {"set": "train"}, ("train",))]
+        stated: list[Any] = [Claim("data.identity", float(len(problem.y)), "lower", {"set": "train"}, ("train",))]
         stated += make(rows, *shares)
         return Certificate(
             claims=tuple(one for one in stated if isinstance(one, Claim)),
@@ -199,7 +199,7 @@ class Folds:
             data={"train": data_reference(rows, classes)},
             delta_total=str(delta),
             not_applicable=tuple(one for one in stated if isinstance(one, NotApplicable)),
-            unreported=tuple((one.template, one.delta) for one in stated if isinstance(one, Vacuous)),
+            unreported=tuple((one.name, one.delta) for one in stated if isinstance(one, Vacuous)),
             split=None,
         )
 
@@ -219,7 +219,7 @@ class Folds:
             labels.append(label)
         yield mean_of_folds(errors, self.fold, self.problem.seed, delta)
         witness = {"limits": np.array(limits), "labels": np.array(labels)}
-        yield self._signed("P62/1", 2 * float(np.mean(limits)) - 1, beside, witness)
+        yield self._signed("cross-validation.baseline", 2 * float(np.mean(limits)) - 1, beside, witness)
 
     def _of_numbers(self, rows: scan.Rows, delta: str, beside: str) -> Iterator[Any]:
         """Yield the mean loss, and how it differs from that of the lower median outside each fold."""
@@ -230,7 +230,7 @@ class Folds:
         for k, one in enumerate(self.models):
             target, width = np.clip(y[one.held], low[k], high[k]), high[k] - low[k]
             if one.answers is None:
-                yield NotApplicable("P22/2", Message("why.fold-predictor"))
+                yield NotApplicable("cross-validation.mean-loss", Message("why.fold-predictor"))
                 return
             losses = (np.abs(target - np.clip(one.answers[0], low[k], high[k])) + 2 * one.answers[1]) / width + OUTWARD
             other = np.abs(target - constants[k]) / width
@@ -243,13 +243,17 @@ class Folds:
         value = float(np.mean(limits * (high - low))) * (1 + 1e-12)
         params = {"folds": count, "rows": len(y), "seed": self.problem.seed}
         if (limits < 1).any():
-            yield claim("P22/2", value, params, "train", delta, witness={**ends, "limits": limits})
+            yield claim("cross-validation.mean-loss", value, params, "train", delta, witness={**ends, "limits": limits})
         else:
-            yield Vacuous("P22/2", Message("why.small-folds", rows=len(y) // count, folds=count), delta)
+            yield Vacuous(
+                "cross-validation.mean-loss", Message("why.small-folds", rows=len(y) // count, folds=count), delta
+            )
         difference = float(np.mean((2 * against - 1) * (high - low)))
-        yield self._signed("P62/2", difference, beside, {**ends, "limits": against, "constants": constants})
+        yield self._signed(
+            "cross-validation.median", difference, beside, {**ends, "limits": against, "constants": constants}
+        )
 
-    def _signed(self, template: str, difference: float, delta: str, witness: dict[str, np.ndarray]) -> Claim:
+    def _signed(self, name: str, difference: float, delta: str, witness: dict[str, np.ndarray]) -> Claim:
         """Return a claim that a loss is above the baseline's by at most `difference`, or below it by at least that."""
         params = {"folds": len(self.models), "rows": len(self.fold), "seed": self.problem.seed}
         slack = 1e-12 * max(1.0, abs(difference))
@@ -257,7 +261,7 @@ class Folds:
             value, direction = -difference - slack, "lower"
         else:
             value, direction = difference + slack, "upper"
-        return claim(template, value, params, "train", delta, direction=direction, witness=witness)
+        return claim(name, value, params, "train", delta, direction=direction, witness=witness)
 
 
 def _unproved(model: TableModel, view: str) -> str:

@@ -374,10 +374,10 @@ class TableModel:
     def _models_paid_for(self, certificate: Certificate) -> int:
         """Return how many models the ledger pays for: this one, and others whose bounds are not reported; among these
         may be its own, which says nothing."""
-        bound = "P01/1" if self.task == "classify" else "P05/1"
+        bound = "holdout.binomial" if self.task == "classify" else "holdout.betting"
         spent = sum(code == bound for code, _ in certificate.unreported)
-        vacuous = any(gap.template == bound for gap in certificate.not_applicable)
-        stated = any(claim.template == bound for claim in certificate.claims)
+        vacuous = any(gap.name == bound for gap in certificate.not_applicable)
+        stated = any(claim.name == bound for claim in certificate.claims)
         return 1 + spent - (spent > 0 and vacuous and not stated)
 
     def _same_sizes(self, source: RawTable, held: np.ndarray) -> bool:

@@ -361,7 +361,7 @@ def _folds_study(problem: Problem, parts: Folds, delta: Decimal, confidence: str
     chosen.cv = parts.metric.shown(chosen.loss)
     chosen.holdout_error = float(np.average([one.holdout_error for one in own], weights=np.bincount(parts.fold)))
     chosen.seconds = sum(one.seconds for one in own)
-    claim = next((one for one in certificate.claims if one.template.startswith("P22/")), None)
+    claim = next((one for one in certificate.claims if one.name.startswith("cross-validation.mean")), None)
     if claim is not None:
         chosen.bound = of_vote(claim.value, len(own)) if problem.task == "classify" else claim.value
     base = _baseline(problem, parts.metric)

@@ -67,35 +67,38 @@ def _bound(where: Message, what: Message, metric: str, found: "Study", against: 
 
 def _of_metric(found: "Study") -> str:
     """Return what is proved of the metric that was asked for, beside the error rate."""
-    claims = {one.template: one for one in found.certificate.claims}
-    if found.metric.name == "f1" and "P63/1" in claims:
-        positive, bound = found.metric.positive, outward(claims["P63/1"].value, "lower", 4)
+    claims = {one.name: one for one in found.certificate.claims}
+    if found.metric.name == "f1" and "holdout.f1" in claims:
+        positive, bound = found.metric.positive, outward(claims["holdout.f1"].value, "lower", 4)
         if positive is None:
             return Message("also.f1", bound=bound)
         return Message("also.f1-class", label=str(found.model.classes_[positive]), bound=bound)
-    if found.metric.name == "balanced" and "P64/1" in claims:
-        return Message("also.balanced", bound=percent_up(claims["P64/1"].value))
-    if found.metric.name == "auc" and "P06/1" in claims:
-        return Message("also.auc", bound=outward(claims["P06/1"].value, "lower", 4))
+    if found.metric.name == "balanced" and "holdout.balanced" in claims:
+        return Message("also.balanced", bound=percent_up(claims["holdout.balanced"].value))
+    if found.metric.name == "auc" and "holdout.auc" in claims:
+        return Message("also.auc", bound=outward(claims["holdout.auc"].value, "lower", 4))
     brier = [one.value for one in found.certificate.claims if one.params.get("loss") == "brier"]
     if found.metric.name == "brier" and brier:
         return Message("also.brier", bound=up(min(brier), 4))
-    if found.metric.name == "cost" and "P42/2" in claims:
-        return Message("also.cost", bound=up(claims["P42/2"].value, 4))
+    if found.metric.name == "cost" and "cost.holdout" in claims:
+        return Message("also.cost", bound=up(claims["cost.holdout"].value, 4))
     return ""
 
 
 def _against_baseline(found: "Study") -> Message:
     base, classes = found.baseline, found.task == "classify"
     rival = baseline.rival(base.note)
-    claims = {one.template: one for one in found.certificate.claims}
-    if found.metric.name == "auc" and "P06/1" in claims:
-        return Message("ranks" if claims["P06/1"].value > 0.5 else "ranks.not")
-    claim = next((claims[code] for code in ("P61/1", "P65/1", "P66/2") if code in claims), None)
+    claims = {one.name: one for one in found.certificate.claims}
+    if found.metric.name == "auc" and "holdout.auc" in claims:
+        return Message("ranks" if claims["holdout.auc"].value > 0.5 else "ranks.not")
+    claim = next(
+        (claims[name] for name in ("holdout.baseline", "holdout.median", "holdout.groups-baseline") if name in claims),
+        None,
+    )
     if claim is not None and claim.direction == "lower" and claim.value > 0:
         by = percent_up(claim.value, "lower") if classes else outward(claim.value, "lower", 4)
         return Message("beats.by", rival=rival, by=by)
-    if "P61/2" in claims:
+    if "holdout.baseline-better" in claims:
         return Message("beats", rival=rival)
     better = found.chosen.holdout_error < base.holdout_error
     return Message("beats.not" if better else "beats.never", rival=rival, error=_shown(base.holdout_error, classes))
@@ -119,7 +122,7 @@ def of_folds(found: "Study") -> str:
     count, classes = len(found.folds), found.task == "classify"
     kinds = list(dict.fromkeys(_own_name(one.candidate) for one in found.folds))
     why = Message("folds.vote" if classes else "folds.mean", count=count, kinds=kinds, rows=found.rows[0])
-    claim = next((one for one in found.certificate.claims if one.template.startswith("P22/")), None)
+    claim = next((one for one in found.certificate.claims if one.name.startswith("cross-validation.mean")), None)
     if claim is None or found.chosen.bound is None:
         return sentences([why, Message("chosen.unproved-folds")])
     if classes:
@@ -138,12 +141,13 @@ def _own_name(one: Candidate) -> str:
     return one.name.values["name"] if isinstance(one.name, Message) else one.name
 
 
+_AGAINST_FOLDS = ("cross-validation.baseline", "cross-validation.median")
 _FOLDS_RATE = {"by": "folds-class.by", "not": "folds-class.not", "never": "folds-class.never"}
 _FOLDS_LOSS = {"by": "folds-median.by", "not": "folds-median.not", "never": "folds-median.never"}
 
 
 def _folds_against_baseline(found: "Study") -> Message:
-    claim = next(one for one in found.certificate.claims if one.template.startswith("P62/"))
+    claim = next(one for one in found.certificate.claims if one.name in _AGAINST_FOLDS)
     classes, base = found.task == "classify", found.baseline
     codes = _FOLDS_RATE if classes else _FOLDS_LOSS
     if claim.direction == "lower" and claim.value > 0:

@@ -291,7 +291,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and, with an L2 penalty, the distance to the exact optimum."""
         if self.positive or np.ndim(self.coef_) > 1:
-            yield NotApplicable("D04/1", CONSTRAINED if self.positive else Message("why.one-target"))
+            yield NotApplicable("duality-gap", CONSTRAINED if self.positive else Message("why.one-target"))
             return
         if self.alpha == 0:
             yield suboptimality(self, rows)

@@ -243,7 +243,7 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
         """Yield the bound on nearby improvements and the curvature, where the objective is convex."""
         if self.distribution != "lognormal" and (self.distribution, self.link_) not in CONVEX:
             yield NotApplicable(
-                "D32/1",
+                "glm.stationarity",
                 Message("why.link-convexity"),
             )
             return
@@ -252,7 +252,7 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
         with np.errstate(all="ignore"):
             sums = rows.sum(_stationarity, self.coef_, self.intercept_, self.distribution, self.link_, rounding)
         if not np.isfinite(sums.off):
-            yield NotApplicable("D32/1", Message("why.link-domain"))
+            yield NotApplicable("glm.stationarity", Message("why.link-domain"))
             return
         gradient, slack = self._bounded_gradient(problem, sums, rows)
         radius = 1.0 + float(np.linalg.norm(self.coef_))
@@ -266,7 +266,7 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
             "mu": 0.5 * least if least > _PROVABLE else 0.0,
         }
         value = outward(float(np.linalg.norm(np.abs(gradient) + slack)) * radius)
-        yield Claim("D32/1", value, params=params, witness={"exponents": exponents})
+        yield Claim("glm.stationarity", value, params=params, witness={"exponents": exponents})
 
     def _bounded_gradient(self, problem: "Problem", sums: "_Stationarity", rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient, and a bound of how far the gradient that the checker computes and the bound of its own

@@ -170,7 +170,7 @@ class LinearRegression(_LeastSquares):
         model=LinearFunctions(),
         strategy="squared loss",
         algorithm="normal equations with refinement, twofold precision or QR where the condition asks for it",
-        guarantee=("opt.suboptimality",),
+        guarantee=("suboptimality",),
     )
 
     _: KW_ONLY
@@ -193,7 +193,7 @@ class LinearRegression(_LeastSquares):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound on the objective's distance from its minimum."""
-        yield NotApplicable("D05/1", CONSTRAINED) if self.positive else suboptimality(self, rows)
+        yield NotApplicable("suboptimality", CONSTRAINED) if self.positive else suboptimality(self, rows)
 
 
 scikit.LinearRegression.register(LinearRegression)  # RANSAC asks for it
@@ -247,7 +247,7 @@ class Ridge(_LeastSquares):
         model=LinearFunctions(),
         strategy="squared loss + L2",
         algorithm="normal equations, with refinement where the condition asks for it",
-        guarantee=("ridge.gap", "solution.enclosure", "opt.suboptimality"),
+        guarantee=("ridge.gap", "solution.enclosure", "suboptimality"),
         search={"alpha": log(1e-3, 1e4)},
         first=1,
         light=True,
@@ -317,7 +317,7 @@ class Ridge(_LeastSquares):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the distance to the exact optimum that it implies."""
         if self.positive or np.ndim(self.alpha):
-            yield NotApplicable("D04/1", CONSTRAINED if self.positive else _PENALTIES)
+            yield NotApplicable("duality-gap", CONSTRAINED if self.positive else _PENALTIES)
             return
         if self.alpha == 0:
             yield suboptimality(self, rows)
@@ -330,7 +330,7 @@ class Ridge(_LeastSquares):
 
 
 def suboptimality(model: LinearRegressor, rows: Rows) -> Claim:
-    """Return claim D05: form (a) where the least eigenvalue of the Gram matrix is safely positive, else form
+    """Return claim suboptimality: form (a) where the least eigenvalue of the Gram matrix is safely positive, else form
     (b)."""
     intercept = bool(model.fit_intercept)
     size = rows.n_features + intercept
@@ -346,11 +346,11 @@ def suboptimality(model: LinearRegressor, rows: Rows) -> Claim:
         excess = scale[:, None] * (np.abs(gradient[:size]) + slack[:size])
         witness = {"center": center, "exponents": np.frexp(scale)[1].astype(np.int64) - 1}
         value = outward(float(np.sum(excess**2)) / (2 * mu))
-        return Claim("D05/1", value, params={**params, "form": "a", "mu": mu}, witness=witness)
+        return Claim("suboptimality", value, params={**params, "form": "a", "mu": mu}, witness=witness)
     gradient, slack = _gradient_at(model, rows, np.zeros_like(center))
     radius = 1.0 + float(np.linalg.norm(model.coef_))
     norm = float(np.linalg.norm(np.abs(gradient[:size]) + slack[:size]))
-    return Claim("D05/1", outward(norm * radius), params={**params, "form": "b", "radius": radius})
+    return Claim("suboptimality", outward(norm * radius), params={**params, "form": "b", "radius": radius})
 
 
 def _gradient_at(model: LinearRegressor, rows: Rows, center: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

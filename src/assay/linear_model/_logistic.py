@@ -115,7 +115,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = LogisticRegression().fit(X, y)
     >>> certificate = model.certify(X, y)
-    >>> certificate.find("D09").value < 1e-4
+    >>> certificate.find("multinomial.gap").value < 1e-4
     True
     """
 
@@ -129,7 +129,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             "logistic.gap",
             "multinomial.gap",
             "solution.enclosure",
-            "opt.suboptimality",
+            "suboptimality",
             "margin.bounds",
             "loo.errors",
             "vc",
@@ -369,13 +369,13 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             yield Penalised()
 
     def _left_out(self, rows: Rows, gap: float, class_weight: np.ndarray) -> Claim | NotApplicable:
-        """Return D16: rows with z > |x| (sqrt(2 gap) + alpha |x|) stay right when they are left out."""
+        """Return loo.squared-error: rows with z > |x| (sqrt(2 gap) + alpha |x|) stay right when they are left out."""
         if self.fit_intercept or len(self.classes_) > 2:
             why = "why.free-intercept-gap" if self.fit_intercept else "why.classes-gap"
-            return NotApplicable("D16/2", Message(why))
+            return NotApplicable("loo.errors", Message(why))
         args = (self.coef_[0], self._margin_rounding(rows), float(np.sqrt(2 * gap)) * (1 + 1e-12))
         lost = sum(rows.map(_open_when_left_out, *args, self._cost * class_weight))
-        return Claim("D16/2", float(lost), params={"gap": GAP})
+        return Claim("loo.errors", float(lost), params={"gap": GAP})
 
     def _unpenalised_facts(self, rows: Rows, problem: "Problem") -> Iterator[Claim | NotApplicable]:
         if self.separator_ is not None and len(self.classes_) == 2:
@@ -383,9 +383,9 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             yield NotApplicable(GAP, _NO_MINIMUM)
             return
         yield stationarity(problem, self.coef_, self.intercept_, weighted=self.class_weight is not None)
-        template = GAP if len(self.classes_) == 2 else MULTINOMIAL
+        name = GAP if len(self.classes_) == 2 else MULTINOMIAL
         equality = Message("why.unpenalised")
-        yield NotApplicable(template, equality if self.separator_ is None else _NO_MINIMUM)
+        yield NotApplicable(name, equality if self.separator_ is None else _NO_MINIMUM)
 
     def _problem(self, rows: Rows, C: float) -> "Problem":
         n_classes = len(self.classes_)

@@ -355,8 +355,8 @@ def quasi_separated(problem: Problem, x: np.ndarray) -> bool:
 
 
 def stationarity(problem: Problem, coef: np.ndarray, intercept: np.ndarray, *, weighted: bool) -> Claim:
-    """Return claim D05, form b, of a problem without penalty: no coefficients nearby lower the objective by more than
-    the gradient times their distance; `weighted` if classes have weights."""
+    """Return claim suboptimality, form b, of a problem without penalty: no coefficients nearby lower the objective by
+    more than the gradient times their distance; `weighted` if classes have weights."""
     rows, radius = problem.rows, 1.0 + float(np.linalg.norm(coef))
     norm = float(np.linalg.norm(problem.value_gradient(problem.pack(coef, intercept))[1]))
     rounding = 4 * gamma(rows) + 2 * float(score_rounding(rows, coef, intercept).max())
@@ -368,7 +368,7 @@ def stationarity(problem: Problem, coef: np.ndarray, intercept: np.ndarray, *, w
         "class_weight": problem.class_weight.tolist() if weighted else None,
         "radius": radius,
     }
-    return Claim("D05/1", outward((norm + slack) * radius), params=params)
+    return Claim("suboptimality", outward((norm + slack) * radius), params=params)
 
 
 def costs(block: Block, cost: np.ndarray) -> np.ndarray | float:

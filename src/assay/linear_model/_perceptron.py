@@ -276,7 +276,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the margin and the mistake bound of each hyperplane, or a proof that there is none."""
         if self._joint:
-            yield NotApplicable("D17/1", Message("why.joint-classes"))
+            yield NotApplicable("perceptron.mistakes", Message("why.joint-classes"))
             return
         binary = len(self.classes_) == 2
         for k in range(len(self.coef_)):
@@ -288,7 +288,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
             if hasattr(self, "updates_"):
                 yield self._mistake_bound(rows, k, code, self.updates_[k], params)
             else:
-                yield NotApplicable("D17/1", _NOT_PLAIN if hasattr(self, "_descent") else FIT_NOT_KEPT)
+                yield NotApplicable("perceptron.mistakes", _NOT_PLAIN if hasattr(self, "_descent") else FIT_NOT_KEPT)
         if binary and not getattr(self, "converged_", True):
             yield inseparability_claim(rows, bool(self.fit_intercept))
 
@@ -298,7 +298,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         if not hasattr(self, "updates_"):
             told = Message("why.joint-classes-each")
             told = _NOT_PLAIN if hasattr(self, "_descent") else told if self._joint else FIT_NOT_KEPT
-            yield NotApplicable("P16/1", told)
+            yield NotApplicable("compression.perceptron", told)
             return
         known = self.n_updates_ == sum(map(len, self.updates_))
         updates = Updates(self.updates_, float(self.eta0), bool(self.fit_intercept), known)
@@ -307,12 +307,12 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     def _mistake_bound(
         self, rows: Rows, k: int, code: int, sequence: np.ndarray, params: dict
     ) -> Claim | NotApplicable:
-        """Return claim D17 for hyperplane k, whose positive class is `code`."""
+        """Return claim perceptron.mistakes for hyperplane k, whose positive class is `code`."""
         if len(sequence) > _KEPT_UPDATES:
-            return NotApplicable("D17/1", Message("why.many-updates", most=_KEPT_UPDATES))
+            return NotApplicable("perceptron.mistakes", Message("why.many-updates", most=_KEPT_UPDATES))
         w, b = self.coef_[k], float(self.intercept_[k])
         if not self._replays(rows, code, sequence, np.append(w, b)):
-            return NotApplicable("D17/1", Message("why.updates-elsewhere"))
+            return NotApplicable("perceptron.mistakes", Message("why.updates-elsewhere"))
         augmented = np.append(w, b) if self.fit_intercept else w
         norm = float(np.linalg.norm(augmented))
         least = min(rows.map(_least_score, w, b, code))
@@ -322,7 +322,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         margin = (least - rounding) / norm * (1 - 1e-9) if norm > 0 else 0.0
         if margin <= 0:
             return NotApplicable(
-                "D17/1",
+                "perceptron.mistakes",
                 Message("why.plane-inseparable"),
             )
         radius = float(np.sqrt(max(rows.map(_logistic_problem.largest_norm)) + self.fit_intercept)) * (1 + 1e-9)
@@ -333,7 +333,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
             "intercept": bool(self.fit_intercept),
         }
         return Claim(
-            "D17/1",
+            "perceptron.mistakes",
             (radius / margin) ** 2 * (1 + 1e-9),
             params={**stated, "rate": float(self.eta0), **params},
             witness={"sequence": sequence, "separator": augmented},

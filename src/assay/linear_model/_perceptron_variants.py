@@ -293,8 +293,8 @@ class VotedPerceptron(ClassifierMixin, Learner):
             if not same or not np.array_equal(run.lost, self.lost_) or not np.array_equal(run.gained, self.gained_):
                 reason = Message("why.pass-elsewhere")
         if reason is not None:
-            yield NotApplicable("P20/1", reason)
-            yield NotApplicable("P16/4", reason)
+            yield NotApplicable("progressive.vote", reason)
+            yield NotApplicable("compression.voted-perceptron", reason)
             return
         one = Pass(self.n_rows_, self.skipped_, self._errors(run), self.n_updates_, self.seed_)
         yield from vote_statements(one, lambda: int(rows.sum(lost_rows, self._voters, np.sort(self.updates_))))

@@ -4,9 +4,10 @@
 
 More than two classes: each against the rest, y_i = 1 for its own rows and -1 for all others.
 
-Claims: the margin that each hyperplane found leaves (D13); or at most d + 2 rows whose hulls intersect, an exact proof
-        that no hyperplane exists (D14: Gordan's alternative, checked in rational arithmetic). Other linear classifiers
-        make the same two claims.
+Claims: the margin that each hyperplane found leaves (margin.bounds); or at most d + 2 rows whose hulls intersect, an
+        exact proof
+        that no hyperplane exists (inseparability: Gordan's alternative, checked in rational arithmetic). Other linear
+        classifiers make the same two claims.
 Method: constraint generation. A linear programme over a few rows (HiGHS) gives the hyperplane of largest least
         score; one pass over all rows finds those on the wrong side, which join the few. It ends with no row on
         the wrong side, or with a few rows that cannot be separated. So rows may lie in files or on a cluster.
@@ -154,15 +155,15 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         for k, code in enumerate(self._codes):
             which = {} if len(self.classes_) == 2 else {"class": code}
             if not hasattr(self, "answers_"):
-                yield NotApplicable("D14/1", FIT_NOT_KEPT)
+                yield NotApplicable("inseparability", FIT_NOT_KEPT)
             elif self.answers_[k]:
                 yield from separation_claim(rows, self.coef_[k], float(self.intercept_[k]), intercept, code, which)
             elif len(self.proofs_[k]):
                 witness = {"rows": self.proofs_[k], "set": np.zeros(len(self.proofs_[k]), dtype=np.int64)}
                 stated = {"form": "ii", "intercept": intercept, **which}
-                yield Claim("D14/1", 1.0, "lower", stated, witness=witness)
+                yield Claim("inseparability", 1.0, "lower", stated, witness=witness)
             else:
-                yield NotApplicable("D14/1", Message("why.no-exact-proof"))
+                yield NotApplicable("inseparability", Message("why.no-exact-proof"))
 
 
 class _Found(NamedTuple):
@@ -294,7 +295,7 @@ def _unresolved(block: Block, code: int, w: np.ndarray, b: float) -> int:
 def separation_claim(
     rows: Rows, w: np.ndarray, b: float, intercept: bool, code: int = 1, params: dict[str, Any] | None = None
 ) -> Iterator[Claim]:
-    """Yield claim D13 (lower) if <w, x> separates class `code` from the others: the margin that w leaves.
+    """Yield claim margin.bounds (lower) if <w, x> separates class `code` from the others: the margin that w leaves.
 
     With an intercept the margin is that of the best offset: half the gap between the classes' scores over
     |w|.
@@ -310,7 +311,7 @@ def separation_claim(
     if margin > 0:
         radius = float(np.sqrt(max(rows.map(_logistic_problem.largest_norm)))) * (1 + 1e-9)
         yield Claim(
-            "D13/1",
+            "margin.bounds",
             margin,
             "lower",
             {"intercept": intercept, "radius": radius, **(params or {})},
@@ -326,17 +327,17 @@ def _extremes(block: Block, w: np.ndarray, code: int) -> tuple[float, float]:
 
 
 def inseparability_claim(rows: Rows, intercept: bool) -> Claim | NotApplicable:
-    """Return claim D14: a few rows whose class hulls intersect, found by a linear programme and verified
+    """Return claim inseparability: a few rows whose class hulls intersect, found by a linear programme and verified
     exactly."""
     if rows.n_rows > _LP_ROWS or rows.n_features > _EXACT_COLUMNS:
         return NotApplicable(
-            "D14/1",
+            "inseparability",
             Message("why.separability-size", rows=_LP_ROWS, columns=_EXACT_COLUMNS),
         )
     parts = list(rows.blocks())
     X, y = np.vstack([part.X for part in parts]), np.concatenate([part.y for part in parts])
     found = intersecting_hulls(X, y, intercept)
     if found is None:
-        return NotApplicable("D14/1", Message("why.no-exact-proof"))
+        return NotApplicable("inseparability", Message("why.no-exact-proof"))
     witness = {"rows": found, "set": np.zeros(len(found), dtype=np.int64)}
-    return Claim("D14/1", 1.0, "lower", {"form": "ii", "intercept": intercept}, witness=witness)
+    return Claim("inseparability", 1.0, "lower", {"form": "ii", "intercept": intercept}, witness=witness)

@@ -97,9 +97,9 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         guarantee=(
             "linear-svm.gap",
             "logistic.gap",
-            "opt.duality-gap",
+            "duality-gap",
             "solution.enclosure",
-            "opt.suboptimality",
+            "suboptimality",
             "vc",
             "margin.kernel",
             "margin.multiclass",
@@ -219,7 +219,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         """Yield the duality gap and the distance to the exact optimum that it implies; without a penalty, for the
         logistic loss, how little nearby coefficients could gain."""
         if not named(self.loss).labels:
-            yield NotApplicable("D04/1", Message("why.numeric-target"))
+            yield NotApplicable("duality-gap", Message("why.numeric-target"))
             return
         if self.loss == "log_loss" and self.unpenalised and len(self.classes_) == 2:
             problem = Problem(rows, np.inf, self.class_weight_, bool(self.fit_intercept), 2)
@@ -254,7 +254,7 @@ class SGDRegressor(RegressorMixin, SparseCoefficients, LinearRegressor, Descent)
         model=LinearFunctions(),
         strategy="a loss of choice + L2",
         algorithm="stochastic or mini-batch gradient descent: momentum, Adagrad, RMSProp, Adam",
-        guarantee=("ridge.gap", "linear-svr.gap", "opt.duality-gap", "solution.enclosure", "opt.suboptimality"),
+        guarantee=("ridge.gap", "linear-svr.gap", "duality-gap", "solution.enclosure", "suboptimality"),
     )
 
     constraints: ClassVar = {

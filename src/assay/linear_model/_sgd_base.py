@@ -412,7 +412,7 @@ class Descent(Objective, DescentParameters, LinearModel):
             problem = problem._replace(epsilon=float(self.epsilon), class_weight=class_weight)
             yield from gap_claims(rows, self.coef_, self.intercept_, problem)
             return
-        yield NotApplicable("D04/1", reason)
+        yield NotApplicable("duality-gap", reason)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

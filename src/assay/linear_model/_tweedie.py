@@ -222,7 +222,7 @@ class TweedieRegressor(PoissonRegressor):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound on nearby improvements, for the powers 0, 1 and 2."""
         if self.distribution == "tweedie":
-            yield NotApplicable("D32/1", Message("why.tweedie-power"))
+            yield NotApplicable("glm.stationarity", Message("why.tweedie-power"))
         else:
             yield from super().facts(rows)
 

@@ -73,10 +73,10 @@ CLAIMS: dict[str, dict[str, str]] = {
         "squared": "在 {rows} 个{set:term}行上，均方误差在 {low:down6} 与 {value:up6} 之间。",
     },
     "train.error-floor": {"": "任何分类器在训练行上至少答错 {value:count} 行，因为有些行各列相同而标签不同。"},
-    "opt.duality-gap": _GAP,
-    "opt.kernel-duality-gap": _GAP,
+    "duality-gap": _GAP,
+    "kernel-duality-gap": _GAP,
     "multinomial.gap": _GAP,
-    "opt.suboptimality": _PROBLEM
+    "suboptimality": _PROBLEM
     | {
         "": "训练目标函数（{problem:，}）至多比其最小值高 {value:up}。",
         "near": "与这些系数距离不超过 {radius:.3g} 的任何系数，都不能使训练目标函数（{problem:，}）再降低 {value:up} 以上。",
@@ -134,7 +134,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "each": "各有协方差",
         "shrunk": "（收缩 {shrinkage:g}）",
     },
-    "gaussian.naive": {
+    "gaussian-nb.mle": {
         "": "各类中各列的均值和方差（除以 {divisor}）正是 {rows} 个训练行的，所加之量按声明："
         "误差不超过 {value:up1}（以标准差和方差为单位）。"
     },
@@ -252,10 +252,10 @@ CLAIMS: dict[str, dict[str, str]] = {
         "": "对同样的隐藏单元，没有别的输出权重能把 {rows} 个训练行拟合得再好 {value:up} 以上（均方误差的一半{penalty}）。",
         "penalty": "，惩罚 {alpha:g}",
     },
-    "map.fixed-point": {
+    "som.fixed-point": {
         "": "映射已静止：{rows} 个训练行按半径 {radius:g} 的邻域加权，使任何原型的移动都不超过 {value:up}。"
     },
-    "map.topographic": {"": "{rows} 个训练行中，除 {value:percent} 外，最近的两个单元在网格上相邻。"},
+    "som.topographic-error": {"": "{rows} 个训练行中，除 {value:percent} 外，最近的两个单元在网格上相邻。"},
     "art.rest": {
         "": "各类别已静止：{rows} 个训练行中没有一行会改变某个类别或新建一个。",
         "some": "{rows} 个训练行中至多 {value:count} 行还会改变某个类别或新建一个。",
@@ -316,7 +316,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "": "新数据上，模型比另一个模型错得少：在两者只有一个答错的行中，模型答错的至多占 {value:percent}"
         "（此类留出行共 {both} 行，其中模型错的 {alone} 行" + _GIVEN + "）。"
     },
-    "holdout.select": _rate(
+    "holdout.selection": _rate(
         "{rows} 个留出行中答错 {errors} 行，已为在这些行上比较 {compared} 个模型作 Bonferroni 校正"
     ),
     "occam": _rate("{rows} 个训练行中答错 {errors} 行，树的描述长度"),
@@ -379,12 +379,12 @@ CLAIMS: dict[str, dict[str, str]] = {
         }
     ),
     "cost.holdout": _COST,
-    "code.bits": _rate("{rows} 个留出行中有 {wrong} 个错误的比特，{bits} 个中可纠正 {corrected} 个"),
+    "output-code.bits": _rate("{rows} 个留出行中有 {wrong} 个错误的比特，{bits} 个中可纠正 {corrected} 个"),
     "hmm.holdout": {
         "": "新序列上 -ln p / 长度 的平均值（截断于 [{low:g}, {high:g}]）不超过 {bound:up4} 奈特"
         "（下注法，{sequences} 个留出序列，其中 {repeated} 个与前面的某个几乎重复）。"
     },
-    "disagreement.vouched": {
+    "teacher.disagreement": {
         "": "新数据上的错误率不超过 {value:percent}：教师模型的不超过 {teacher:percent-up}"
         "（在它没有见过的 {kept} 行上答错 {errors} 行），两者在新数据上至多有 {difference:percent-up} 不同"
         "（两者都没有见过的 {unlabelled} 个无标签行中 {differ} 行不同，其中 {repeated} 行与某个有标签的行或另一行几乎重复）。"
@@ -393,7 +393,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "upper": f"新数据上的错误率比“{_BASELINE}”至多高 {{value:percent}}（{_ALONE}）。",
         "lower": f"新数据上的错误率比“{_BASELINE}”至少低 {{value:percent}}（{_ALONE}）。",
     },
-    "holdout.better": {
+    "holdout.baseline-better": {
         "": f"新数据上，模型比“{_BASELINE}”错得少：在两者只有一个答错的行中，模型答错的至多占 {{value:percent}}"
         "（此类留出行共 {both} 行，其中模型错的 {alone} 行）。"
     },

@@ -242,7 +242,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield for each class how little a step of EM, or other weights, would gain."""
         if not hasattr(self, "reg_covar_"):
-            yield NotApplicable("D23/2", FIT_NOT_KEPT)
+            yield NotApplicable("em.stationary", FIT_NOT_KEPT)
             return
         for code in range(len(self.classes_)):
             yield from stationary(self._restricted(code), rows, float(self.reg_covar_[code]), code)

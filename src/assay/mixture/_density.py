@@ -192,15 +192,16 @@ class Moments(NamedTuple):
 
 
 def mixture_facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
-    """Yield the claims D23 about a Gaussian mixture, or one Gaussian, on the rows it was fitted to."""
+    """Yield the claims density.log-likelihood about a Gaussian mixture, or one Gaussian, on the rows it was fitted
+    to."""
     at = model.components_
     yield log_likelihood(model, rows)
     hard = getattr(model, "assignment", "soft") == "hard"
     if hard:
-        yield NotApplicable("D23/2", Message("why.hard-em"))
+        yield NotApplicable("em.stationary", Message("why.hard-em"))
         return
     if not hasattr(model, "reg_covar_"):
-        yield NotApplicable("D23/2", FIT_NOT_KEPT)
+        yield NotApplicable("em.stationary", FIT_NOT_KEPT)
         return
     yield from stationary(at, rows, model.reg_covar_)
     yield from _monotone(model, rows)
@@ -211,9 +212,11 @@ def log_likelihood(model: Any, rows: Rows) -> Claim | NotApplicable:
     values, errors = density_of(model, rows)
     weight = np.concatenate([np.ones(len(b.X)) if b.weight is None else b.weight for b in rows.blocks()])
     if not np.isfinite(values).all():
-        return NotApplicable("D23/1", Message("why.zero-density"))
+        return NotApplicable("density.log-likelihood", Message("why.zero-density"))
     mean, spread = np.average(values, weights=weight), np.average(errors, weights=weight)
-    return Claim("D23/1", outward(4 * float(spread) + 1e-13 * abs(mean)), params={"center": float(mean)})
+    return Claim(
+        "density.log-likelihood", outward(4 * float(spread) + 1e-13 * abs(mean)), params={"center": float(mean)}
+    )
 
 
 def stationary(
@@ -221,20 +224,20 @@ def stationary(
 ) -> Iterator[Claim | NotApplicable]:
     """Yield how much an M step would gain and move, and how much other weights could gain; with `code` of one class."""
     if at.means.size * at.means.shape[1] > _MOST_ENTRIES:
-        yield NotApplicable("D23/2", Message("why.many-moments"))
+        yield NotApplicable("em.stationary", Message("why.many-moments"))
         return
     which = {} if code is None else {"class": code}
     found = Moments(*rows.sum(_moments, at, rows.largest_entries, code))
     ratio, off = found.mass / (found.total * at.weights), found.moved[:, 0] / np.maximum(found.mass, 1e-300)
     if off.max() > 0.1:
-        yield NotApplicable("D23/2", Message("why.open-shares"))
+        yield NotApplicable("em.stationary", Message("why.open-shares"))
         return
     excess = np.abs(ratio - 1) + 2 * ratio * off
     gain = float(at.weights @ np.maximum(_entropy(excess), _entropy(-np.minimum(excess, 1.0))))
     try:
         spread, moved = _spread(at, found, reg_covar)
     except ArithmeticError:
-        yield NotApplicable("D23/2", Message("why.component-covariance"))
+        yield NotApplicable("em.stationary", Message("why.component-covariance"))
         return
     params = {
         "covariance": at.kind,
@@ -242,8 +245,8 @@ def stationary(
         "moved": outward(float(max(moved, excess.max()))),
         **which,
     }
-    yield Claim("D23/2", outward(gain + spread), params=params)
-    yield Claim("D23/3", outward(max(0.0, float(np.max(ratio - 1 + 2 * ratio * off)))), params=which)
+    yield Claim("em.stationary", outward(gain + spread), params=params)
+    yield Claim("em.weights", outward(max(0.0, float(np.max(ratio - 1 + 2 * ratio * off)))), params=which)
 
 
 def _spread(at: Components, found: Moments, reg: float) -> tuple[float, float]:
@@ -329,11 +332,11 @@ def _monotone(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     k, d = model.means_.shape
     steps = model.n_iter_
     if not steps:
-        yield NotApplicable("D23/4", Message("why.no-em-step"))
+        yield NotApplicable("em.monotone", Message("why.no-em-step"))
     elif model.restarts_:
-        yield NotApplicable("D23/4", Message("why.component-restart"))
+        yield NotApplicable("em.monotone", Message("why.component-restart"))
     elif (rows.n_rows * k * (d * d + 50) + 20_000) * steps > _MOST_WORK:
-        yield NotApplicable("D23/4", Message("why.steps-cost-fit", steps=steps, rows=rows.n_rows))
+        yield NotApplicable("em.monotone", Message("why.steps-cost-fit", steps=steps, rows=rows.n_rows))
     else:
         yield _replayed(model, rows, steps)
 
@@ -347,15 +350,15 @@ def _replayed(model: Any, rows: Rows, steps: int) -> Claim | NotApplicable:
         found = em(problem, start, tol=0.0, max_iter=steps)
     distance = apart(at, found.parameters)
     if problem.restarts or not distance < _AGREE:
-        return NotApplicable("D23/4", Message("why.saddle"))
+        return NotApplicable("em.monotone", Message("why.saddle"))
     rounding = float(np.mean(density_of(model, rows)[1]))
     if rounding > _HIDDEN:
-        return NotApplicable("D23/4", Message("why.rounding-hides"))
+        return NotApplicable("em.monotone", Message("why.rounding-hides"))
     fall = max(0.0, float(-np.min(np.diff(found.history))))
     params = {"steps": int(steps), "distance": outward(100 * distance + 1e-9), "reg_covar": float(model.reg_covar_)}
     witness = {"weights": start.weights, "means": start.means, "factors": np.array(start.each(start.factors))}
     value = fall + 1e-9 * (1 + abs(found.log_likelihood)) + 16 * rounding
-    return Claim("D23/4", value, params=params, witness=witness)
+    return Claim("em.monotone", value, params=params, witness=witness)
 
 
 class PlainProblem(GaussianProblem):

@@ -180,13 +180,13 @@ class HistogramDensity(DensityEstimator):
         """Yield the log-likelihood, and that the counts are those of the rows."""
         outside = int(rows.sum(_outside, self.edges_))
         if outside:
-            yield NotApplicable("D23/1", Message("why.outside-grid", rows=outside))
+            yield NotApplicable("density.log-likelihood", Message("why.outside-grid", rows=outside))
         else:
             yield log_likelihood(self, rows)
         if rows.has_weight:
-            yield NotApplicable("D28/2", Message("why.weights.histogram"))
+            yield NotApplicable("histogram.counts", Message("why.weights.histogram"))
         else:
-            yield Claim("D28/2", float(outside), params={"rows": rows.n_rows})
+            yield Claim("histogram.counts", float(outside), params={"rows": rows.n_rows})
 
 
 def _find(X: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

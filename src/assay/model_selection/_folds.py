@@ -58,7 +58,7 @@ class CrossValidated(ClassifierMixin, Learner):
     >>> from assay.model_selection import CrossValidated
     >>> X, y = load_iris(return_X_y=True)
     >>> model = CrossValidated(LinearDiscriminantAnalysis(), folds=3, random_state=0).fit(X, y)
-    >>> round(float(model.fold_errors_.mean()), 3), round(model.certify(X, y).find("P22").value, 3)
+    >>> round(float(model.fold_errors_.mean()), 3), round(model.certify(X, y).find("cross-validation.mean").value, 3)
     (0.02, 0.113)
     """
 
@@ -163,9 +163,9 @@ class CrossValidated(ClassifierMixin, Learner):
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the mean error rate of the models, each on the fold it was fitted without."""
         if not hasattr(self, "fold_"):
-            yield NotApplicable("P22/1", FIT_NOT_KEPT)
+            yield NotApplicable("cross-validation.mean", FIT_NOT_KEPT)
         elif rows.n_rows != len(self.fold_):
-            yield NotApplicable("P22/1", Message("why.other-folds"))
+            yield NotApplicable("cross-validation.mean", Message("why.other-folds"))
         else:
             yield partial(self._mean_of_folds, rows)
 
@@ -185,9 +185,9 @@ def mean_of_folds(errors: Sequence[int], fold: np.ndarray, seed: int, delta: str
     limits = [min(1.0, clopper_pearson_upper(e, m, at) + OUTWARD) for e, m in zip(errors, sizes, strict=True)]
     value = float(np.mean(limits)) * (1 + 1e-12)
     if value >= 1:
-        return Vacuous("P22/1", Message("why.small-folds", rows=len(fold) // K, folds=K), delta)
+        return Vacuous("cross-validation.mean", Message("why.small-folds", rows=len(fold) // K, folds=K), delta)
     params = {"folds": K, "rows": len(fold), "seed": seed}
-    return claim("P22/1", value, params, "train", delta, witness={"limits": np.array(limits)})
+    return claim("cross-validation.mean", value, params, "train", delta, witness={"limits": np.array(limits)})
 
 
 def _most_errors(model: Any, rows: Rows) -> int:

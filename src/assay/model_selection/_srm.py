@@ -197,5 +197,5 @@ def _candidate(name: str, learner: Learner, cut: Any, share: Decimal) -> Candida
     stated = risks(learner, cut, delta=share, asked=CertifyOptions())
     rates = [one for one in stated if isinstance(one, Claim) and one.quantity and one.direction == "upper"]
     best = min(rates, key=lambda one: one.value, default=None)
-    ledger = tuple((one.template, one.delta) for one in stated if isinstance(one, (Claim, Vacuous)))
+    ledger = tuple((one.name, one.delta) for one in stated if isinstance(one, (Claim, Vacuous)))
     return Candidate(name, learner, str(share), best, ledger)

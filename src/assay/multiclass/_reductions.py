@@ -290,7 +290,7 @@ class Reduced(ClassifierMixin, CombinedLearner):
         if rows is None:
             return
         if self._corrected() < 0:
-            yield NotApplicable("P43/1", Message("why.scores-decoded"))
+            yield NotApplicable("output-code.bits", Message("why.scores-decoded"))
         else:
             yield partial(self._bit_errors, rows)
 
@@ -305,9 +305,9 @@ class Reduced(ClassifierMixin, CombinedLearner):
         wrong, m, L, c = int(rows.sum(_wrong_bits, votes, self.code_)[0]), rows.n_rows, len(votes), self._corrected()
         bound = L / (c + 1) * kl_upper(wrong / (m * L), -np.log(float(delta)) / m) * (1 + 1e-9) + OUTWARD
         if bound >= 1:
-            return Vacuous("P43/1", Message("why.bits-vacuous", bits=wrong, rows=m), delta)
+            return Vacuous("output-code.bits", Message("why.bits-vacuous", bits=wrong, rows=m), delta)
         params = {"rows": m, "bits": L, "corrected": c, "wrong": wrong}
-        return claim("P43/1", bound, params, "holdout", delta)
+        return claim("output-code.bits", bound, params, "holdout", delta)
 
 
 def _wrong_bits(block: Block, members: Sequence[MemberOutput], code: np.ndarray) -> np.ndarray:
@@ -348,7 +348,7 @@ def reduction_card(name: str, algorithm: str) -> Card:
         model=Unbounded("classifiers of many classes by classifiers of two"),
         strategy="that of the members",
         algorithm=algorithm,
-        guarantee=("code.bits",),
+        guarantee=("output-code.bits",),
         most_rows=20_000,
         role="reduction",
     )

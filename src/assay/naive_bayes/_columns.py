@@ -327,9 +327,9 @@ class ColumnsNB(BayesClassifier):
     def _gaussian_claim(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         if np.any(self.var_ <= _LEAST_VARIANCE) or np.any(self.column_count_ <= self._ddof):
             reason = Message("why.class-variance")
-            yield NotApplicable("D19/4", reason)
+            yield NotApplicable("gaussian-nb.mle", reason)
             return
-        yield Claim("D19/4", 1e-6, params={"rows": rows.n_rows, "ddof": self._ddof})
+        yield Claim("gaussian-nb.mle", 1e-6, params={"rows": rows.n_rows, "ddof": self._ddof})
 
 
 def counts_claim(rows: Rows, prior: str, exact: bool = True, prior_alpha: float = 0.0) -> Claim:
@@ -339,7 +339,7 @@ def counts_claim(rows: Rows, prior: str, exact: bool = True, prior_alpha: float 
     smoothed = (
         {"prior": "smoothed", "prior_alpha": prior_alpha} if prior == "rows" and prior_alpha else {"prior": prior}
     )
-    return Claim("D28/1", 0.0 if exact else 1e-9, params={"rows": rows.n_rows, **smoothed})
+    return Claim("counts.mle", 0.0 if exact else 1e-9, params={"rows": rows.n_rows, **smoothed})
 
 
 def _uneven(block: Block) -> int:

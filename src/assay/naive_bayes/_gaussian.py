@@ -68,7 +68,7 @@ class GaussianNB(ColumnsNB):
         model=DiagonalQuadrics(),
         strategy="log-likelihood of the rows, columns independent within a class",
         algorithm="means and variances, in one pass",
-        guarantee=("counts.mle", "gaussian.naive"),
+        guarantee=("counts.mle", "gaussian-nb.mle"),
         search={"var_smoothing": log(1e-9, 1)},
     )
     constraints: ClassVar = {"var_smoothing": Number(low=0.0, why="it is a share of a variance")}
@@ -179,7 +179,7 @@ class MixedNB(ColumnsNB):
         model=MixedColumns(),
         strategy="log-likelihood of the values that are there, columns independent within a class",
         algorithm="counts, means and variances, in one pass",
-        guarantee=("counts.mle", "gaussian.naive"),
+        guarantee=("counts.mle", "gaussian-nb.mle"),
         input=("numbers", "nominal", "missing"),
         search={"alpha": log(0.01, 10)},
         first=2,

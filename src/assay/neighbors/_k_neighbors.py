@@ -374,11 +374,11 @@ def neighbor_facts(learner: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     """Yield the k nearest other rows of a few rows, evenly spaced among the training rows."""
     k, n = int(learner.n_neighbors), learner.n_samples_fit_
     if n <= k or not _same_rows(learner, rows):
-        yield NotApplicable("D30/1", _OTHER_ROWS if n > k else Message("why.more-than-k", k=k))
+        yield NotApplicable("knn.neighbors", _OTHER_ROWS if n > k else Message("why.more-than-k", k=k))
         return
     asked = np.unique(np.linspace(0, n - 1, min(n, _LISTED)).astype(np.int64))
     witness = {"queries": asked, "neighbors": _other_neighbors(learner, asked)}
-    yield Claim("D30/1", float(len(asked)), "lower", {"k": k}, witness=witness)
+    yield Claim("knn.neighbors", float(len(asked)), "lower", {"k": k}, witness=witness)
 
 
 def why_no_majorities(learner: Any, rows: Rows) -> str:
@@ -394,10 +394,10 @@ def vote_facts(learner: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     """Yield the number of rows whose label has no majority among their k nearest other rows."""
     reason = why_no_majorities(learner, rows)
     if reason:
-        yield NotApplicable("D16/3", reason)
+        yield NotApplicable("knn.loo-errors", reason)
     else:
         k = int(learner.n_neighbors)
-        yield Claim("D16/3", float(lost_rows(learner)), params={"k": k, "rows": learner.n_samples_fit_})
+        yield Claim("knn.loo-errors", float(lost_rows(learner)), params={"k": k, "rows": learner.n_samples_fit_})
 
 
 def lost_rows(learner: Any) -> int:
@@ -412,9 +412,9 @@ def lost_rows(learner: Any) -> int:
 
 
 def loo_statement(learner: Any, rows: Rows) -> Any:
-    """Return how to state P23: the error rate of this model from the rows left out in turn, or why it is not."""
+    """Return how to state knn.loo: the error rate of this model from the rows left out in turn, or why it is not."""
     reason = why_no_majorities(learner, rows)
-    return NotApplicable("P23/1", reason) if reason else partial(_loo, learner)
+    return NotApplicable("knn.loo", reason) if reason else partial(_loo, learner)
 
 
 def _loo(learner: Any, delta: str) -> Claim | NotApplicable:
@@ -422,5 +422,5 @@ def _loo(learner: Any, delta: str) -> Claim | NotApplicable:
     errors = lost_rows(learner)
     bound = loo_bound(errors, n, k, float(delta))
     if bound >= 1:
-        return Vacuous("P23/1", Message("why.few-for-k", rows=n, k=k), delta)
-    return error_rate("P23/1", bound, {"k": k, "errors": errors, "rows": n}, "train", delta)
+        return Vacuous("knn.loo", Message("why.few-for-k", rows=n, k=k), delta)
+    return error_rate("knn.loo", bound, {"k": k, "errors": errors, "rows": n}, "train", delta)

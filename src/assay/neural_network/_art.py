@@ -165,7 +165,7 @@ class Resonance(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how many rows would still change a category."""
         restless = int(rows.sum(_restless, self))
-        yield Claim("D34/5", float(restless), params={"rows": rows.n_rows})
+        yield Claim("art.rest", float(restless), params={"rows": rows.n_rows})
 
 
 def _restless(block: Block, model: Any) -> int:

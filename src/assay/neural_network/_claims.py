@@ -130,7 +130,7 @@ class CertifiedNetwork(Learner):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the length of the gradient of the objective at the weights."""
         if not np.isfinite(self.network_weights_).all():
-            yield NotApplicable("D34/1", Message("why.weights-infinite"))
+            yield NotApplicable("network.gradient", Message("why.weights-infinite"))
             return
         yield self._gradient_claim(rows)
 
@@ -158,7 +158,7 @@ class CertifiedNetwork(Learner):
             "decay": float(decay),
             "intercept_decay": penalty.intercept_decay,
         }
-        return Claim("D34/1", float(np.sqrt(square)) * (1 + 1e-6) + 1e-12, params=params)
+        return Claim("network.gradient", float(np.sqrt(square)) * (1 + 1e-6) + 1e-12, params=params)
 
 
 def _sum_error(size: np.ndarray, error: np.ndarray, W: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -279,12 +279,12 @@ class Elman(Learner):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the length of the gradient, where all targets are in the table."""
         if not self.last_only_:
-            yield NotApplicable("D34/8", Message("why.step-targets"))
+            yield NotApplicable("elman.gradient", Message("why.step-targets"))
             return
         net, output = self.net, self._output()
         sums = rows.sum(_gradient_sums, net, int(self.steps_), self.activation, output, hasattr(self, "classes_"))
         length = gradient_length(net, list(sums), rows.n_rows, float(self.alpha))
-        yield Claim("D34/8", length, params={"rows": rows.n_rows, "alpha": float(self.alpha)})
+        yield Claim("elman.gradient", length, params={"rows": rows.n_rows, "alpha": float(self.alpha)})
 
 
 def _joined(X: Any, y: Any, lengths: Any) -> tuple[Any, Any, Any]:

@@ -6,8 +6,8 @@
 
 The radius r shrinks, so that the map first unfolds and then settles; r = 0 leaves the winner alone, which is k-means.
 
-Claims: the batch map moves no prototype by more than a stated number (map.fixed-point); for all but a share of the
-        rows the two nearest cells are neighbours (map.topographic); squared distances of new rows (kmeans.risk,
+Claims: the batch map moves no prototype by more than a stated number (som.fixed-point); for all but a share of the
+        rows the two nearest cells are neighbours (som.topographic-error); squared distances of new rows (kmeans.risk,
         hold-out).
 Method: Kohonen 1982. The batch map is two sums over rows for each cell: arrays, Parquet files and Dask tables alike.
 """
@@ -110,7 +110,7 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
         model=Cells(),
         strategy="none in closed form: squared distances to prototypes, smoothed over the grid",
         algorithm="Kohonen's rule row by row, or the batch map as sums over rows",
-        guarantee=("map.fixed-point", "map.topographic", "kmeans.risk"),
+        guarantee=("som.fixed-point", "som.topographic-error", "kmeans.risk"),
     )
     constraints: ClassVar = {
         "grid": Choice("rectangular", "hexagonal"),
@@ -310,15 +310,15 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how far the batch map would move the prototypes, and how many rows it tears apart."""
         if not 2 < len(self.prototypes_) <= _MOST_CELLS:
-            yield NotApplicable("D34/3", Message("why.map-size", most=_MOST_CELLS))
+            yield NotApplicable("som.fixed-point", Message("why.map-size", most=_MOST_CELLS))
             return
         two = np.concatenate(rows.map(_checked_two, self.prototypes_))
         if self.algorithm == "batch":
             yield self._fixed_point(rows, int((two[:, 2] == 0).sum()))
         else:
-            yield NotApplicable("D34/3", Message("why.online-map"))
+            yield NotApplicable("som.fixed-point", Message("why.online-map"))
         torn = ~self._own_grid.adjacent(two[:, 0], two[:, 1]) | (two[:, 3] == 0)
-        yield Claim("D34/4", float(torn.mean()), params={"rows": rows.n_rows})
+        yield Claim("som.topographic-error", float(torn.mean()), params={"rows": rows.n_rows})
 
     def _fixed_point(self, rows: Rows, still_open: int) -> Claim:
         found = Sums(*rows.sum(_plain_sums, self.prototypes_))
@@ -329,12 +329,12 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
         rounding += 4 * still_open * (rows.largest_entries + size) / np.maximum(mass[full, None] - still_open, 1e-300)
         apart = np.sqrt(np.square(np.abs(self.prototypes_[full] - mean[full]) + rounding).sum(axis=1))
         params = {"rows": rows.n_rows, "radius": float(self.radius_end)}
-        return Claim("D34/3", float(apart.max(initial=0.0)) * (1 + 1e-9), params=params)
+        return Claim("som.fixed-point", float(apart.max(initial=0.0)) * (1 + 1e-9), params=params)
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the squared distance of each row to the nearest prototype."""
         W = self.prototypes_
-        yield Distances(_least_squares, (W,), "P26/1", partial(_distance_bound, len(W)))
+        yield Distances(_least_squares, (W,), "kmeans.risk", partial(_distance_bound, len(W)))
 
 
 def _distance_bound(

@@ -121,7 +121,7 @@ class Basis(Learner):
         """Yield how far the output weights are from the best of the same features."""
         q = self.coef_.shape[1]
         if q > _MOST_FEATURES:
-            yield NotApplicable("D34/2", Message("why.features-size", most=_MOST_FEATURES, features=q))
+            yield NotApplicable("features.least-squares", Message("why.features-size", most=_MOST_FEATURES, features=q))
             return
         n = rows.n_rows
         slope, rounding_error, square, off, cost = rows.sum(_normal_sums, self, len(getattr(self, "classes_", ())))
@@ -136,7 +136,7 @@ class Basis(Learner):
             gap = float(np.square(g).sum()) / (2 * curvature)
         value, curvature = (gap, curvature) if gap < own else (own, 0.0)
         params = {"rows": n, "alpha": float(self.alpha), "curvature": curvature}
-        yield Claim("D34/2", value * (1 + 1e-6) + _LEAST, params=params)
+        yield Claim("features.least-squares", value * (1 + 1e-6) + _LEAST, params=params)
 
 
 @dataclass(eq=False, repr=False)

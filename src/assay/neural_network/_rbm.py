@@ -383,8 +383,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
         elif machine.is_small:
             yield from _exact_claims(machine, rows)
             return
-        yield NotApplicable("D34/6", why)
-        yield NotApplicable("D34/7", why)
+        yield NotApplicable("rbm.log-likelihood", why)
+        yield NotApplicable("rbm.gradient", why)
 
 
 def dense(V: Any) -> np.ndarray:
@@ -403,7 +403,7 @@ def _exact_claims(machine: Machine, rows: Rows) -> Iterator[Claim]:
     found = rows.sum(_data_sums, machine)
     center = float(found[0]) / n - machine.log_partition()
     slack = 4 * rounding + 64 * (n + 2 ** min(h, d)) * _UNIT * (1 + size)
-    yield Claim("D34/6", slack, params={"rows": n, "center": center})
+    yield Claim("rbm.log-likelihood", slack, params={"rows": n, "center": center})
     none = machine.gradient(np.zeros((1, d)))
     still = 1 / (1 + np.exp(-machine.hidden))
     # The gradient at an all-zero row is what it shows less what the machine expects; so the machine's part is known.
@@ -411,7 +411,7 @@ def _exact_claims(machine: Machine, rows: Rows) -> Iterator[Claim]:
     parts = [np.abs(seen / n - mean) for seen, mean in zip(found[1:], expected, strict=True)]
     off = 8 * (rounding + (n + 2 ** min(h, d) + 64) * _UNIT)
     length = math.sqrt(sum(float(np.square(part + off).sum()) for part in parts))
-    yield Claim("D34/7", length * (1 + 1e-9), params={"rows": n})
+    yield Claim("rbm.gradient", length * (1 + 1e-9), params={"rows": n})
 
 
 def _data_sums(block: Block, machine: Machine) -> tuple[Any, ...]:

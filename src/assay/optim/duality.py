@@ -30,7 +30,7 @@ from assay.scan import Rows
 _UNIT = 2.0**-53
 _FAR = -250.0  # logarithm of a probability too small to be told from zero
 _CLOSE = 1e-9  # divergence, relative to the sum of the C_i, up to which a simple bound of it serves
-GAP, MULTINOMIAL = "D04/1", "D09/1"
+GAP, MULTINOMIAL = "duality-gap", "multinomial.gap"
 _LEAST = 1e-150  # smaller dual variables are zero in a certificate
 
 
@@ -39,10 +39,11 @@ def outward(gap: float) -> float:
     return gap * (1 + 1e-6) + 1e-12
 
 
-def enclosure(template: str, gap: float, strength: float, **more: Any) -> Claim:
-    """Return claim D15: with a `strength`-strongly convex penalty, |w - w*| <= sqrt(2 gap / strength)."""
+def enclosure(name: str, gap: float, strength: float, **more: Any) -> Claim:
+    """Return claim solution.enclosure: with a `strength`-strongly convex penalty, |w - w*| <= sqrt(2 gap /
+    strength)."""
     value = math.sqrt(2 * gap / strength) * (1 + 1e-9)
-    return Claim("D15/1", value, params={"gap": template, "strength": strength, **more})
+    return Claim("solution.enclosure", value, params={"gap": name, "strength": strength, **more})
 
 
 def gamma(rows: Rows) -> float:
@@ -302,13 +303,13 @@ def gap_claims(
 ) -> Iterator[Claim]:
     """Yield the claim of the gap and, with an L2 penalty and of all scores, the enclosure of w that follows."""
     if problem.loss == "multinomial":
-        template, gap, params, witness = MULTINOMIAL, *_multinomial(rows, coef, intercept, problem)
+        name, gap, params, witness = MULTINOMIAL, *_multinomial(rows, coef, intercept, problem)
     else:
-        template, gap, params, witness = GAP, *_linear(rows, coef, intercept, problem, theta)
+        name, gap, params, witness = GAP, *_linear(rows, coef, intercept, problem, theta)
     gap = outward(gap)
-    yield Claim(template, gap, params=params, witness=witness)
+    yield Claim(name, gap, params=params, witness=witness)
     if problem.l2 > 0 and problem.told is None:
-        yield enclosure(template, gap, problem.l2)
+        yield enclosure(name, gap, problem.l2)
 
 
 def _multinomial(

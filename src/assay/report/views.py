@@ -13,13 +13,26 @@ from assay.report import numbers
 from assay.report.board import best_first, row
 
 _MEANINGS = {
-    "P01": "holdout", "P07": "holdout", "P06/3": "paired", "P06/4": "paired", "P06/1": "auc",
-    "P06/2": "thresholds", "P25": "coverage", "P62": "baseline",
-    "P03": "loss", "P04": "loss", "P05": "loss", "P61": "baseline", "P65": "baseline", "D01": "identity",
-    "D02": "training", "D03": "floor", "D04": "gap", "D09": "gap", "D05": "gap", "D13": "margin", "D27": "tree",
-    "P41": "selective", "P42": "cost",
+    "holdout": ("holdout.binomial", "holdout.selection"),
+    "loss": ("holdout.kl", "holdout.empirical-bernstein", "holdout.betting"),
+    "paired": ("holdout.paired", "holdout.paired-better"),
+    "auc": ("holdout.auc",),
+    "thresholds": ("holdout.thresholds",),
+    "coverage": ("conformal.coverage",),
+    "baseline": (
+        "holdout.baseline", "holdout.baseline-better", "holdout.median", "cross-validation.baseline",
+        "cross-validation.median",
+    ),
+    "selective": ("selective.risk", "selective.fixed"),
+    "cost": ("cost.chosen", "cost.holdout"),
+    "identity": ("data.identity",),
+    "training": ("train.errors",),
+    "floor": ("train.error-floor",),
+    "gap": ("duality-gap", "kernel-duality-gap", "multinomial.gap", "suboptimality"),
+    "margin": ("margin.bounds", "kernel-margin.bounds"),
+    "tree": ("tree.facts",),
 }  # fmt: skip
-"""The explanation of a claim, by its code or the beginning of it; others are explained as a fact or a bound."""
+"""The claims that each explanation is about; others are explained as a fact or a bound."""
 
 
 def shown_of(found: Study) -> dict[str, Any]:
@@ -38,7 +51,7 @@ def shown_of(found: Study) -> dict[str, Any]:
         "learner": type(model.learner).__name__,
         "card": card_of(model.learner),
         "claims": claims_of(certificate),
-        "not_claimed": [[_name(gap.template), gap.reason] for gap in certificate.not_applicable],
+        "not_claimed": [[_name(gap.name), gap.reason] for gap in certificate.not_applicable],
         "population": population(certificate),
         "declared": DECLARED if has_declared_split(certificate) else "",
         "undetectable": list(UNDETECTABLE),
@@ -69,7 +82,7 @@ def claims_of(certificate: Certificate) -> list[dict[str, Any]]:
     best = certificate.tightest
     return [
         {
-            "code": claim.template,
+            "code": claim.code,
             "name": claim.kind,
             "fact": claim.is_fact,
             "says": claim.statement,
@@ -85,27 +98,26 @@ def claims_of(certificate: Certificate) -> list[dict[str, Any]]:
 
 def in_chinese(claim: Claim) -> str:
     """Return the sentence of a claim in Chinese; "" for one from outside Assay."""
-    meaning_of = definition(claim.template)
+    meaning_of = definition(claim.name)
     texts = None if meaning_of is None else CLAIMS.get(meaning_of.name)
     return "" if texts is None else claim.said(texts, TERMS)
 
 
 def _assumption(claim: Claim, code: str) -> str:
-    meaning_of = definition(claim.template)
+    meaning_of = definition(claim.name)
     return code if meaning_of is None else meaning_of.assumption(code)
 
 
-def _name(template: str) -> str:
-    found = definition(template)
-    return template if found is None else found.name
+def _name(name: str) -> str:
+    found = definition(name)
+    return name if found is None else found.name
 
 
 def meaning(claim: Claim) -> str:
     """Return the key of the words that explain a claim."""
-    code = claim.template
-    for begin in (code, code.partition("/")[0]):
-        if begin in _MEANINGS:
-            return f"means.{_MEANINGS[begin]}"
+    for key, names in _MEANINGS.items():
+        if claim.name in names:
+            return f"means.{key}"
     if claim.is_fact:
         return "means.fact"
     return "means.bound" if claim.quantity else "means.new"

@@ -339,4 +339,4 @@ class GaussianEM(SemiSupervised, GaussianMixtureClassifier):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield nothing: the fixed point is that of labelled and unlabelled rows together."""
-        yield NotApplicable("D23/2", Message("why.em-unlabelled"))
+        yield NotApplicable("em.stationary", Message("why.em-unlabelled"))

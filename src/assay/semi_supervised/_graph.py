@@ -4,7 +4,8 @@
     propagation   F_i = Y_i where there is a label, else the mean of F over the neighbours of i
     spreading     F = alpha S F + (1 - alpha) Y,   S_ij = W_ij / sqrt(d_i d_j):  labels may be revised
 
-Claims: how far F is from that fixed point (D60), recomputed from the rows that the model keeps; hold-out rows.
+Claims: how far F is from that fixed point (graph.fixed-point), recomputed from the rows that the model keeps; hold-out
+        rows.
 Method: the graph of neighbours has at most 2 k n entries, that of the Gaussian kernel n^2; both fixed points are linear
         systems with a positive definite matrix, solved by conjugate gradients for all classes at once.
 """
@@ -301,13 +302,13 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how far the distributions are from the fixed point."""
         if rows.n_rows != int(np.sum(self.labels_ >= 0)):
-            yield NotApplicable("D60/1", Message("why.other-labelled"))
+            yield NotApplicable("graph.fixed-point", Message("why.other-labelled"))
             return
         W = self._graph()
         degree, F, Y = np.asarray(W.sum(axis=1)).ravel(), self.spread_, self._one_hot()
         far = degree < 1e-280
         if np.any(far & (degree > 0)) or (self.kernel == "rbf" and self._at_the_edge(self.fit_X_[far]).any()):
-            yield NotApplicable("D60/1", Message("why.far-row"))
+            yield NotApplicable("graph.fixed-point", Message("why.far-row"))
             return
         alone, total = degree == 0, np.where(degree > 0, degree, 1.0)[:, None]
         if self._alpha:
@@ -321,7 +322,7 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
         params = {"rows": rows.n_rows, "stored": len(F), "k": int(k), "alpha": alpha, "gamma": gamma}
         most = degree.max() if k else len(F) + _LOST * (self.X_.shape[1] + 8)
         slack = 1e-14 * (64 + 16 * most) * (1 + max(F.max(), mean.max()) * (np.sqrt(most) if k else 1.0))
-        yield Claim("D60/1", float(np.abs(F - want).max() * (1 + 1e-9) + slack), params=params)
+        yield Claim("graph.fixed-point", float(np.abs(F - want).max() * (1 + 1e-9) + slack), params=params)
 
 
 def gaussian(A: Any, B: Any, gamma: float) -> np.ndarray:

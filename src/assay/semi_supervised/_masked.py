@@ -5,7 +5,7 @@
 
 `transform` returns the hidden layer of whole rows: what had to be known of a row to fill its gaps.
 
-Claims: the mean squared error of the hidden entries (D61).
+Claims: the mean squared error of the hidden entries (masked.error).
 Method: L-BFGS on all rows and columns at once; hiding column j takes x_j w_j off the hidden sums, so that no row is
         copied. Columns are scaled to unit spread first.
 """
@@ -203,7 +203,9 @@ class MaskedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner)
         size = float((rows.largest_entries + np.abs(self.center_)).max() / self.scale_.min())
         reach = (1 + size) * (1 + np.abs(self.W_).sum() + np.abs(self.b_).max()) * (1 + np.abs(self.V_).sum())
         value = total / (rows.n_rows * rows.n_features)
-        yield Claim("D61/1", value * (1 + 1e-9) + 1e-11 * reach * (reach + 1) * 1e-2, params={"rows": rows.n_rows})
+        yield Claim(
+            "masked.error", value * (1 + 1e-9) + 1e-11 * reach * (reach + 1) * 1e-2, params={"rows": rows.n_rows}
+        )
 
     @property
     def _n_features_out(self) -> int:

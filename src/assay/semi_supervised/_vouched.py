@@ -6,7 +6,7 @@ The teacher learns from some of the labelled rows; its errors on the others, whi
 The student may learn from everything labelled, also from the rows that certify the teacher, and from rows without
 labels, to which the teacher gives its own. How often the two differ is counted on rows without labels that neither saw.
 
-Claims: the bound on the student's error rate (P60): one limit for each term, at half of delta each.
+Claims: the bound on the student's error rate (teacher.disagreement): one limit for each term, at half of delta each.
 Method: one split of the labelled and one of the unlabelled rows, drawn before anything is looked at.
 """
 
@@ -36,7 +36,7 @@ from assay.scan import Rows
 from assay.semi_supervised._self_training import WhatItWraps, Wrapper
 from assay.theory.concentration import clopper_pearson_upper
 
-VOUCHED = "P60/1"
+VOUCHED = "teacher.disagreement"
 
 
 def kept_rows(split: np.ndarray) -> np.ndarray:
@@ -84,7 +84,7 @@ class VouchedClassifier(Wrapper):
     >>> X = rng.normal(size=(2000, 2)) + 3.0 * y[:, None]
     >>> seen = np.where(np.arange(2000) < 600, y, -1)
     >>> model = VouchedClassifier(random_state=0).fit(X, seen)
-    >>> bool(model.certify(X, seen).find("P60").value < 0.1)
+    >>> bool(model.certify(X, seen).find("teacher.disagreement").value < 0.1)
     True
     """
 
@@ -95,7 +95,7 @@ class VouchedClassifier(Wrapper):
         model=WhatItWraps(),
         strategy="that of the student, on labels and on the teacher's predictions",
         algorithm="two fits and two splits",
-        guarantee=("disagreement.vouched",),
+        guarantee=("teacher.disagreement",),
     )
     constraints: ClassVar = {"keep": Number(low=0.0, high=1.0, open_low=True, open_high=True)}
 
@@ -188,7 +188,8 @@ class VouchedClassifier(Wrapper):
             yield partial(self._bound, rows)
 
     def _bound(self, rows: Rows, delta: str) -> Claim | NotApplicable:
-        """Return P60: an upper limit of the teacher's error rate plus one of the share on which the two differ."""
+        """Return teacher.disagreement: an upper limit of the teacher's error rate plus one of the share on which the
+        two differ."""
         kept = kept_rows(self.split_)
         teacher = Gathered(self.teacher_.evidence(rows)).the(Decided).positions(rows)
         errors = int(np.sum(teacher[kept] != labels(rows)[kept]))

@@ -68,7 +68,7 @@ def _of_rows(model: TableModel, certificate: Certificate) -> Bound | None:
 
 
 def _of_folds(model: TableModel, certificate: Certificate) -> Bound | None:
-    claim = next((one for one in certificate.claims if one.template.startswith("P22/")), None)
+    claim = next((one for one in certificate.claims if one.name.startswith("cross-validation.mean")), None)
     if claim is not None and isinstance(model.learner, FoldVote):
         return Bound(of_vote(claim.value, len(model.learner.members)))
     if claim is not None and isinstance(model.learner, FoldMean):

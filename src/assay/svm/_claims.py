@@ -30,7 +30,7 @@ from assay.svm._base import support_rows
 
 _UNIT = 2.0**-53
 _SHORTEN = 1 - 1e-12  # keeps theta inside its box whatever the order in which C_i was rounded
-GAP = "D04/2"
+GAP = "kernel-duality-gap"
 
 
 def kernel_magnitude(kernel: Kernel, X: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -257,13 +257,14 @@ _BRACKETS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
-    """Yield D04/2 for each pair of classes, D15, and for a hard margin D13 from both sides."""
+    """Yield kernel-duality-gap for each pair of classes, solution.enclosure, and for a hard margin margin.bounds from
+    both sides."""
     reason = why_no_gap(machine)
     if reason is not None:
         yield NotApplicable(GAP, reason)
         if np.isfinite(getattr(machine, "C", np.inf)) and machine.chosen_kernel_ != "given":
             for p, pair, params in _pairs(machine):
-                yield Claim("D15/2", _kkt_residual(machine, rows, p, pair), params=params)
+                yield Claim("kkt.residual", _kkt_residual(machine, rows, p, pair), params=params)
         return
     C = getattr(machine, "C", None)
     if C is None:
@@ -276,9 +277,9 @@ def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable
         return
     for p, pair, params in _pairs(machine):
         yield from gap_claims(machine, rows, hinge_problem(machine, p, pair))
-        yield Claim("D15/2", _kkt_residual(machine, rows, p, pair), params=params)
+        yield Claim("kkt.residual", _kkt_residual(machine, rows, p, pair), params=params)
     free = Message("why.free-intercept-gap")
-    yield NotApplicable("D16/2", free)
+    yield NotApplicable("loo.errors", free)
 
 
 def hinge_problem(machine: Any, output: int = 0, pair: tuple[int, int] = (1, 0)) -> MachineProblem:
@@ -322,10 +323,10 @@ def _kkt_residual(machine: Any, rows: Rows, output: int, pair: tuple[int, int]) 
 
 
 def one_class_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
-    """Yield D12: alpha is beta, its sum mended, in the problem scaled so that alpha_i lies in [0, s_i]."""
+    """Yield one-class.gap: alpha is beta, its sum mended, in the problem scaled so that alpha_i lies in [0, s_i]."""
     reason = why_no_gap(machine)
     if reason is not None:
-        yield NotApplicable("D12/1", reason)
+        yield NotApplicable("one-class.gap", reason)
         return
     nu, beta = float(machine.nu), machine.pair_coef_[0]
     weight = np.concatenate(rows.map(lambda block: np.ones(len(block.X)) if block.weight is None else block.weight))
@@ -336,7 +337,7 @@ def one_class_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]
     elif wanted - total <= free:
         alpha = beta + (room - beta) * ((wanted - total) / free)
     else:
-        yield NotApplicable("D12/1", Message("why.dual-sum"))
+        yield NotApplicable("one-class.gap", Message("why.dual-sum"))
         return
     dual = np.zeros(len(weight))
     dual[machine.support_] = alpha
@@ -350,7 +351,9 @@ def one_class_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]
         slack = (s + a) * (1.01 * error[:, 0] + 1e-13 * (np.abs(short) + error[:, 0]))
         return float(np.sum(np.maximum(np.where(short > 0, (s - a) * short, -a * short), 0.0) + slack))
 
-    yield Claim("D12/1", outward(float(np.sum(rows.map(part))) * (1 + 1e-9) + 0.51 * apart**2), params={"nu": nu})
+    yield Claim(
+        "one-class.gap", outward(float(np.sum(rows.map(part))) * (1 + 1e-9) + 0.51 * apart**2), params={"nu": nu}
+    )
 
 
 def _margin_claims(machine: Any, rows: Rows) -> Iterator[Claim]:
@@ -371,12 +374,12 @@ def _margin_claims(machine: Any, rows: Rows) -> Iterator[Claim]:
     most = float(np.abs(kernel.diagonal(support_rows(machine))).max())
     upper = 0.5 * (math.sqrt(square) / total) * (1 + 1e-9) + 1.01 * unequal * math.sqrt(most) + 1e-12
     if lower > 0:
-        yield Claim("D13/2", lower, "lower")
-    yield Claim("D13/2", upper, "upper")
+        yield Claim("kernel-margin.bounds", lower, "lower")
+    yield Claim("kernel-margin.bounds", upper, "upper")
 
 
 def regressor_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
-    """Yield D04/2 and D15."""
+    """Yield kernel-duality-gap and solution.enclosure."""
     reason = why_no_gap(machine)
     if reason is not None:
         yield NotApplicable(GAP, reason)
@@ -389,13 +392,17 @@ def regressor_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]
 
 
 def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
-    """Yield P12 (P13 for a score per class) and P18 in the kernel's space, with a constant column if b is free."""
+    """Yield margin.kernel (margin.multiclass for a score per class) and pac-bayes.linear in the kernel's space, with a
+    constant column if b is free."""
     several = len(machine.classes_) > 2
     reason = why_not_fixed(machine) or _why_no_space(machine)
     if several and machine.family == "kernel.classifier":
         reason = Message("why.pair-votes")
     if reason is not None:
-        yield from (NotApplicable(template, reason) for template in ("P13/1" if several else "P12/1", "P18/1"))
+        yield from (
+            NotApplicable(name, reason)
+            for name in ("margin.multiclass" if several else "margin.kernel", "pac-bayes.linear")
+        )
         return
     norm, slack = _length(machine)
     intercept = bool(getattr(machine, "fit_intercept", True))
@@ -427,7 +434,7 @@ def _margins(block: Block, machine: Any, kernel: Any, intercept: bool) -> tuple[
 
 
 def compression_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
-    """Yield P16/2: the machine rebuilt from its support vectors."""
+    """Yield compression.support-vectors: the machine rebuilt from its support vectors."""
     reason = why_no_gap(machine)
     if len(machine.classes_) > 2:
         reason = Message("why.pair-support")
@@ -436,7 +443,7 @@ def compression_statements(machine: Any, rows: Rows) -> Iterator[Statement | Not
     elif rows.has_weight:
         reason = Message("why.weights.likely")
     if reason is not None:
-        yield NotApplicable("P16/2", reason)
+        yield NotApplicable("compression.support-vectors", reason)
     else:
         yield support_statement(rows, len(machine.support_), partial(_supported, machine, rows))
 
@@ -472,12 +479,12 @@ def told_numbers(machine: Any) -> int:
 
 
 def update_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
-    """Yield P16/3 of an expansion whose coefficients are numbers of updates."""
+    """Yield compression.kernel-perceptron of an expansion whose coefficients are numbers of updates."""
     if machine.chosen_kernel_ in ("given", "precomputed"):
-        yield NotApplicable("P16/3", Message("why.kernel-unknown"))
+        yield NotApplicable("compression.kernel-perceptron", Message("why.kernel-unknown"))
         return
     if np.any(machine.pair_coef_ != np.rint(machine.pair_coef_)):
-        yield NotApplicable("P16/3", Message("why.not-update-counts"))
+        yield NotApplicable("compression.kernel-perceptron", Message("why.not-update-counts"))
         return
     is_kept = np.zeros(rows.n_rows, dtype=bool)
     is_kept[machine.support_] = True

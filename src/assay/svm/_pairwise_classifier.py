@@ -360,7 +360,7 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
 
         yield from margin_statements(self, rows)
         yield from compression_statements(self, rows)
-        yield NotApplicable("P17/1", Message("why.free-intercept"))
+        yield NotApplicable("stability.uniform", Message("why.free-intercept"))
 
 
 def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:

@@ -217,8 +217,8 @@ class Hoped(NamedTuple):
         """Return no line as the best: they suppose different things."""
         far = "no row nearer to the border, in parts of a length that none exceeds"
         few = "these rows alone give the model: support vectors, updates"
-        names = [("P12", f"margin {margin:g}", far) for margin in self.margins]
-        names += [("P16", f"rebuilt from {k} rows", few) for k in self.kept]
+        names = [("margin", f"margin {margin:g}", far) for margin in self.margins]
+        names += [("compression", f"rebuilt from {k} rows", few) for k in self.kept]
         return [Line(claim, what, value, False, more) for (claim, what, more), value in zip(names, values, strict=True)]
 
 
@@ -253,32 +253,34 @@ def rows_needed(
         if size is not None:
             answers.append(
                 (
-                    "P08",
+                    "finite-class",
                     Message("plan.finite-erm"),
                     pac.erm_sample_size(epsilon, delta, size),
                 )
             )
-        answers.append(("P10", Message("plan.vc-erm"), erm_rows(epsilon, delta, d)))
+        answers.append(("vc", Message("plan.vc-erm"), erm_rows(epsilon, delta, d)))
     elif training_error == 0.0:
         if size is not None:
-            answers.append(("P08", Message("plan.finite-none"), pac.realizable_sample_size(epsilon, delta, size)))
-        answers.append(("P10", Message("plan.vc-none"), vc_realizable_rows(epsilon, delta, d)))
-        answers.append(("P10", Message("plan.growth-none"), growth_realizable_rows(epsilon, delta, space.log_growth)))
+            answers.append(
+                ("finite-class", Message("plan.finite-none"), pac.realizable_sample_size(epsilon, delta, size))
+            )
+        answers.append(("vc", Message("plan.vc-none"), vc_realizable_rows(epsilon, delta, d)))
+        answers.append(("vc", Message("plan.growth-none"), growth_realizable_rows(epsilon, delta, space.log_growth)))
     else:
         if size is not None:
             rows = pac.agnostic_sample_size(epsilon, delta, size, two_sided=False)
-            answers.append(("P08", Message("plan.finite-any"), rows))
-        answers.append(("P10", Message("plan.vc-any"), vc_agnostic_rows(epsilon, delta, d)))
+            answers.append(("finite-class", Message("plan.finite-any"), rows))
+        answers.append(("vc", Message("plan.vc-any"), vc_agnostic_rows(epsilon, delta, d)))
         answers.append(
             (
-                "P10",
+                "vc",
                 Message("plan.growth"),
                 massart_rows(epsilon, delta, space.log_growth),
             )
         )
     if not excess:
         rows = ghost_rows(epsilon, delta, space.log_growth, training_error=training_error)
-        answers.append(("P10", Message("plan.ghost"), rows))
+        answers.append(("vc", Message("plan.ghost"), rows))
     best = min(range(len(answers)), key=lambda i: answers[i][2])
     return [*(Line(*answer, recommended=i == best) for i, answer in enumerate(answers)), *more]
 
@@ -297,18 +299,18 @@ def error_guaranteed(
         return more
     growth = space.log_growth
     bounds: list[tuple[str, str, Callable[[float], float]]] = [
-        ("P10", "VC inequality", lambda share: k / n + vc.uniform_deviation(n, share, growth)),
+        ("vc", "VC inequality", lambda share: k / n + vc.uniform_deviation(n, share, growth)),
         (
-            "P10",
+            "vc",
             Message("plan.growth"),
             lambda share: vc.massart_bound(k, n, share, growth),
         ),
-        ("P10", Message("plan.ghost"), lambda share: vc.ghost_sample_bound(k, n, growth, share).bound),
+        ("vc", Message("plan.ghost"), lambda share: vc.ghost_sample_bound(k, n, growth, share).bound),
     ]
     if k == 0:
-        bounds.append(("P10", Message("plan.growth-none"), lambda share: vc.realizable_growth_bound(n, share, growth)))
+        bounds.append(("vc", Message("plan.growth-none"), lambda share: vc.realizable_growth_bound(n, share, growth)))
     if isinstance(space, Finite):
-        bounds.append(("P08", "finite class", lambda share: pac.finite_class_bound(k, n, share, space.size)))
+        bounds.append(("finite-class", "finite class", lambda share: pac.finite_class_bound(k, n, share, space.size)))
     part = check.failure(delta) / len(bounds) if shared else check.failure(delta)
     values = [min(1.0, bound(part)) for _, _, bound in bounds]
     return [*(Line(c, t, v, recommended=v == min(values)) for (c, t, _), v in zip(bounds, values)), *more]

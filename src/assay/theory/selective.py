@@ -34,7 +34,7 @@ class AtThreshold(NamedTuple):
     coverage: float | None = None
 
     def params(self) -> dict[str, Any]:
-        """Return the parameters of the claim P41 that this proves."""
+        """Return the parameters of the claim selective.risk that this proves."""
         counts = {"wrong": self.wrong, "decided": self.decided}
         if self.form == "fixed":
             return counts

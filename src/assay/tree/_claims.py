@@ -34,9 +34,9 @@ def occam_statement(tree: Any, rows: Rows) -> Iterator[Statement | NotApplicable
     """Yield the bound that the length of the tree's description gives, or why there is none."""
     nodes = tree.nodes_
     if np.any(nodes.table >= 0):
-        yield NotApplicable("P09/1", Message("why.tree-code"))
+        yield NotApplicable("occam", Message("why.tree-code"))
     elif rows.has_weight:
-        yield NotApplicable("P09/1", Message("why.weights.errors"))
+        yield NotApplicable("occam", Message("why.weights.errors"))
     else:
         bits = tree_bits(nodes.column, nodes.threshold, nodes.child, tree.n_features_in_, len(tree.classes_))
         yield partial(_occam, _errors(tree, rows), rows.n_rows, bits)
@@ -46,8 +46,8 @@ def _occam(errors: int, n: int, bits: float, delta: str) -> Claim | NotApplicabl
     bound = pac.occam_bound(errors, n, float(delta), -bits * math.log(2.0)) if errors < n else 1.0
     if bound > _SILENT:
         why = Message("why.tree-bits", bits=bits, rows=n, bound=bound)
-        return Vacuous("P09/1", why, delta)
-    return error_rate("P09/1", bound, {"code": "tree/1", "errors": errors, "rows": n}, "train", delta)
+        return Vacuous("occam", why, delta)
+    return error_rate("occam", bound, {"code": "tree/1", "errors": errors, "rows": n}, "train", delta)
 
 
 def stump_statement(tree: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
@@ -58,11 +58,11 @@ def stump_statement(tree: Any, rows: Rows) -> Iterator[Statement | NotApplicable
     if tree.max_depth != 1 and tree.max_leaf_nodes != 2:
         return
     if len(tree.classes_) != 2:
-        yield NotApplicable("P11/1", Message("why.two-class-signs"))
+        yield NotApplicable("rademacher.empirical", Message("why.two-class-signs"))
     elif nominal_levels(tree):
-        yield NotApplicable("P11/1", Message("why.stump-levels"))
+        yield NotApplicable("rademacher.empirical", Message("why.stump-levels"))
     elif rows.has_weight:
-        yield NotApplicable("P11/1", Message("why.weights.errors"))
+        yield NotApplicable("rademacher.empirical", Message("why.weights.errors"))
     else:
         yield partial(_complexity, tree, rows)
 
@@ -73,9 +73,9 @@ def _complexity(tree: Any, rows: Rows, delta: str) -> Claim | NotApplicable:
     value = rademacher.average(suprema, rademacher.signs(_DRAWS, n, _SEED)).value
     bound = rademacher.monte_carlo_error_bound(errors / n, value, _DRAWS, n, float(delta))
     if bound > _SILENT:
-        return Vacuous("P11/1", Message("why.few-for-signs", rows=n, errors=errors, bound=bound), delta)
+        return Vacuous("rademacher.empirical", Message("why.few-for-signs", rows=n, errors=errors, bound=bound), delta)
     params = {"class": "stumps", "draws": _DRAWS, "seed": _SEED, "errors": errors, "rows": n}
-    return error_rate("P11/1", bound, params, "train", delta)
+    return error_rate("rademacher.empirical", bound, params, "train", delta)
 
 
 def shortened(nodes: Nodes, X: np.ndarray) -> Nodes:
@@ -125,7 +125,7 @@ def pruning_fact(tree: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     """Yield, for a tree pruned by cost-complexity, that no subtree of the grown one costs less."""
     if "grown_" not in tree.__dict__:
         if tree.pruning == "cost_complexity" or tree.ccp_alpha > 0:
-            yield NotApplicable("D33/1", FIT_NOT_KEPT)
+            yield NotApplicable("tree.pruned", FIT_NOT_KEPT)
         return
     alpha = float(getattr(tree, "ccp_alpha_", tree.ccp_alpha))
     reason = None
@@ -138,13 +138,13 @@ def pruning_fact(tree: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     elif not tree.grown_:
         reason = Message("why.tree-nominal")
     if reason is not None:
-        yield NotApplicable("D33/1", reason)
+        yield NotApplicable("tree.pruned", reason)
         return
     leaves = int(np.count_nonzero(tree.grown_["child"] < 0))
     scale = float(tree.nodes_.impurity[0]) + alpha * leaves
     params = {"alpha": alpha, "criterion": PRUNED_BY[tree.criterion], "rows": rows.n_rows, "leaves": leaves}
     witness = {name: np.asarray(part) for name, part in tree.grown_.items()}
-    yield Claim("D33/1", 1e-9 * scale + 1e-100, "upper", params, witness=witness)
+    yield Claim("tree.pruned", 1e-9 * scale + 1e-100, "upper", params, witness=witness)
 
 
 def _errors(tree: Any, rows: Rows) -> int:

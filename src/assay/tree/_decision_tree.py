@@ -248,7 +248,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
         """Yield the size of the tree and, if it was pruned by cost-complexity, that no subtree costs less."""
         nodes = self.nodes_
         size = int(np.count_nonzero(nodes.child < 0))
-        yield Claim("D27/1", float(size), params={"leaves": size, "depth": int(nodes.depths().max())})
+        yield Claim("tree.facts", float(size), params={"leaves": size, "depth": int(nodes.depths().max())})
         yield from pruning_fact(self, rows)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:

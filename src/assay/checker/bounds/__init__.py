@@ -170,7 +170,7 @@ CLAIMS = {
     "P06/3": Definition("holdout.paired", holdout.Paired, _PAIRED, (*HOLDOUT, "A-RNG"), _BOTH),
     "P06/4": Definition("holdout.paired-better", holdout.SignTest, _better("the other model", _GIVEN), HOLDOUT),
     "P07/1": _rate(
-        "holdout.select",
+        "holdout.selection",
         error_rate.HoldoutSelect,
         "{errors} errors in {rows} hold-out rows, Bonferroni-corrected for {compared} models compared on them",
         HOLDOUT,
@@ -209,6 +209,6 @@ CLAIMS = {
     "P63/1": Definition("holdout.f1", by_class.F1, _F1, HOLDOUT, ("lower",), "F1"),
     "P64/1": Definition("holdout.balanced", by_class.Balanced, _BALANCED, HOLDOUT, quantity="balanced error rate"),
     "P61/1": Definition("holdout.baseline", holdout.Baseline, _BASELINE, (*HOLDOUT, "A-RNG"), _BOTH),
-    "P61/2": Definition("holdout.better", holdout.BaselineSignTest, _better(_COMMONEST), HOLDOUT),
+    "P61/2": Definition("holdout.baseline-better", holdout.BaselineSignTest, _better(_COMMONEST), HOLDOUT),
     "P25/1": Definition("conformal.coverage", holdout.Coverage, _COVERAGE, HOLDOUT),
 }

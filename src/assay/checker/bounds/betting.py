@@ -1,4 +1,5 @@
-"""Bets on a mean loss below a value: whoever wins much was right, with a probability that the gain tells (P05)."""
+"""Bets on a mean loss below a value: whoever wins much was right, with a probability that the gain tells
+(holdout.betting)."""
 
 import math
 from collections.abc import Sequence

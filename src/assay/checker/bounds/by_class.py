@@ -1,7 +1,8 @@
-"""Bounds from hold-out rows that count classes apart: F1 (P63) and the error rate with every class counted alike (P64).
+"""Bounds from hold-out rows that count classes apart: F1 (holdout.f1) and the error rate with every class counted alike
+(holdout.balanced).
 
-Rows of classes that the model does not know are wrong whatever it is called: they count against F1, and in P64 they are
-one class more, of error rate 1.
+Rows of classes that the model does not know are wrong whatever it is called: they count against F1, and in
+holdout.balanced they are one class more, of error rate 1.
 
 F1 of a class k is 2 TP/(2 TP + FP + FN) = 2 J/(1 + J), J the share of the rows that are of class k and called so among
 those that are one or the other. Given how many hold-out rows are one or the other, each of them is both with
@@ -61,7 +62,7 @@ class ByClass(Rule):
 
 
 class F1(ByClass):
-    """P63: 2 J/(1 + J) of one class, or the mean over classes, each limit of J at delta / their number."""
+    """holdout.f1: 2 J/(1 + J) of one class, or the mean over classes, each limit of J at delta / their number."""
 
     def observed(self) -> float:
         J = (self.both / np.maximum(self.either, 1))[self.classes]
@@ -79,7 +80,8 @@ class F1(ByClass):
 
 
 class Balanced(ByClass):
-    """P64: the mean over classes of the error rates within them; all other classes together are one of error rate 1.
+    """holdout.balanced: the mean over classes of the error rates within them; all other classes together are one of
+    error rate 1.
 
     The mean of the observed rates is a mean, over all ways to pick as many rows of each of the K classes as the rarest
     has, m, of means of K m independent losses: q with kl(mean, q) >= ln(1 / delta) / (K m) bounds it (Hoeffding 1963,

@@ -65,7 +65,7 @@ class CountedRisk(Rule):
 
 
 class HoldoutBinomial(CountedRisk):
-    """P01: Clopper-Pearson limit of the errors on the hold-out rows."""
+    """holdout.binomial: Clopper-Pearson limit of the errors on the hold-out rows."""
 
     set = "holdout"
 
@@ -74,7 +74,8 @@ class HoldoutBinomial(CountedRisk):
 
 
 class HoldoutSelect(CountedRisk):
-    """P07: the same after `compared` models were tried on the hold-out rows; each pays delta / compared."""
+    """holdout.selection: the same after `compared` models were tried on the hold-out rows; each pays delta /
+    compared."""
 
     set = "holdout"
 
@@ -97,7 +98,7 @@ class HoldoutSelect(CountedRisk):
 
 
 class Vc(CountedRisk):
-    """P10, form c: a ghost sample of M = 4 n rows, q = 1/2.
+    """vc, form c: a ghost sample of M = 4 n rows, q = 1/2.
 
     K marked rows of n + M leave at most the counted errors in the sample with probability at most delta q /
     growth, and an error rate equal to the value gives at least K - errors errors in the ghost sample with
@@ -172,8 +173,8 @@ class ClippedRisk(Rule):
 
 
 class EmpiricalBernstein(ClippedRisk):
-    """P04: mean + sqrt(2 V ln(2/delta) / m) + 7 clip ln(2/delta) / (3 (m - 1)), V the unbiased sample
-    variance.
+    """holdout.empirical-bernstein: mean + sqrt(2 V ln(2/delta) / m) + 7 clip ln(2/delta) / (3 (m - 1)), V the unbiased
+    sample variance.
 
     V is at most the sum of (loss - c)^2 over m - 1 for every c; c is the mean as computed in the first pass.
     """

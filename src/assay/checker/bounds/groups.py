@@ -1,4 +1,5 @@
-"""New groups of rows: the mean over groups of the mean loss within one, and how it differs from a baseline's (P66).
+"""New groups of rows: the mean over groups of the mean loss within one, and how it differs from a baseline's
+(holdout.groups).
 
 Groups are the values of a column that the claim names and whoever checks hands over; the claim has its fingerprint.
 """
@@ -16,7 +17,8 @@ from assay.checker.rule import View
 
 
 class GroupMean(ClippedRisk):
-    """P66/1: the mean over groups of the mean loss of the rows of a group; hold-out groups are the draws of bets.
+    """holdout.groups: the mean over groups of the mean loss of the rows of a group; hold-out groups are the draws of
+    bets.
 
     Losses are errors of a classifier (clip 1), or min(|y - f|, clip).
     """
@@ -74,11 +76,12 @@ class GroupMean(ClippedRisk):
 
 
 class GroupBaseline(GroupMean):
-    """P66/2: the mean over groups of the mean, within a group, of this model's loss less that of a constant.
+    """holdout.groups-baseline: the mean over groups of the mean, within a group, of this model's loss less that of a
+    constant.
 
     The constant is the class that most training rows have (the first of equals), or the lower median of their targets.
-    The mean of a group lies in [-clip, clip]; moved and scaled to [0, 1] it is bounded as in P66/1. Direction "lower"
-    states the negative of it.
+    The mean of a group lies in [-clip, clip]; moved and scaled to [0, 1] it is bounded as in holdout.groups. Direction
+    "lower" states the negative of it.
     """
 
     set = "train"

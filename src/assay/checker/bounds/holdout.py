@@ -53,7 +53,7 @@ class MeanLoss(ClippedRisk):
 
 
 class KullbackLeibler(MeanLoss):
-    """P03: the mean of losses in [0, clip] is at most q clip if kl(mean / clip, q) >= ln(1 / delta) / m."""
+    """holdout.kl: the mean of losses in [0, clip] is at most q clip if kl(mean / clip, q) >= ln(1 / delta) / m."""
 
     def measure(self) -> float:
         p, q = Fraction(self.means()[1]) / Fraction(self.clip), Fraction(self.claim.value) / Fraction(self.clip)
@@ -85,7 +85,8 @@ def _decimal(value: Fraction) -> Decimal:
 
 
 class Betting(MeanLoss):
-    """P05: money bet, row by row in the order of their digests, on a mean loss below the value grows to 1 / delta.
+    """holdout.betting: money bet, row by row in the order of their digests, on a mean loss below the value grows to 1 /
+    delta.
 
     Losses are in units of the clip.
     """
@@ -132,7 +133,7 @@ class TwoClasses(Rule):
 
 
 class AreaUnderCurve(TwoClasses):
-    """P06/1: with p the share of pairs in the wrong order, q = 1 - value: kl(p, q) >= ln(1 / delta) / min(a, b).
+    """holdout.auc: with p the share of pairs in the wrong order, q = 1 - value: kl(p, q) >= ln(1 / delta) / min(a, b).
 
     The share is the mean, over all ways to pair the rows of the rarer class, of means of min(a, b) independent pairs:
     Chernoff's bound for such a mean is one for it, since exp is convex (Hoeffding 1963, section 5). A pair counts one
@@ -170,14 +171,15 @@ class AreaUnderCurve(TwoClasses):
 
 
 class Thresholds(TwoClasses):
-    """P06/2: sqrt(ln(4 / delta) / (2 m)) for the smaller class of m rows; half of delta for each of the two."""
+    """holdout.thresholds: sqrt(ln(4 / delta) / (2 m)) for the smaller class of m rows; half of delta for each of the
+    two."""
 
     def measure(self) -> float:
         return math.sqrt(ln_above(4 / self.delta) / (2 * min(self.sizes()))) * (1 + 16 * U)
 
 
 class Paired(Rule):
-    """P06/3: error rate of this model minus that of another, from the rows on which one of them alone errs.
+    """holdout.paired: error rate of this model minus that of another, from the rows on which one of them alone errs.
 
     A row counts 1 where this one alone errs, 0 where the other alone errs, else 1/2: bets bound the mean g, and the
     difference is 2 g - 1. Direction "lower" states the negative of it.
@@ -235,7 +237,8 @@ def errs_alone(right: np.ndarray, other_right: np.ndarray) -> tuple[np.ndarray, 
 
 
 class Baseline(Paired):
-    """P61: the same against the class that most training rows have (the first of equals), which is counted first."""
+    """holdout.baseline: the same against the class that most training rows have (the first of equals), which is counted
+    first."""
 
     set = "train"
 
@@ -260,7 +263,8 @@ class Baseline(Paired):
 
 
 class SignTest(Paired):
-    """P06/4: of the new rows on which one of the two models alone errs, the share on which it is this one.
+    """holdout.paired-better: of the new rows on which one of the two models alone errs, the share on which it is this
+    one.
 
     Given how many of the hold-out rows are such ones, the errors of this model among them are binomial. At most one
     half means that it errs less often than the other. Errors of its own too many, or of the other too few, raise the
@@ -280,11 +284,12 @@ class SignTest(Paired):
 
 
 class BaselineSignTest(SignTest, Baseline):
-    """P61/2: the same against the class that most training rows have."""
+    """holdout.baseline-better: the same against the class that most training rows have."""
 
 
 class MedianBaseline(ClippedRisk):
-    """P65: the mean of min(|y - f|, clip) - min(|y - c|, clip) for c the lower median of the training targets.
+    """holdout.median: the mean of min(|y - f|, clip) - min(|y - c|, clip) for c the lower median of the training
+    targets.
 
     It lies in [-clip, clip]; moved and scaled to [0, 1], betting bounds its mean. Direction "lower" states the
     negative of it.
@@ -336,7 +341,7 @@ class MedianBaseline(ClippedRisk):
 
 
 class Coverage(Rule):
-    """P25: prediction sets of size `value` hold the target of at least a share `coverage` of new rows.
+    """conformal.coverage: prediction sets of size `value` hold the target of at least a share `coverage` of new rows.
 
     c hold-out rows lie inside. If P[Bin(m, coverage) >= c] <= delta, then c is at least the smallest number j, fixed
     in advance, with that property, so the value is at least the j-th smallest size, and this covers with

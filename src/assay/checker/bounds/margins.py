@@ -55,10 +55,11 @@ class MarginRule(Rule):
 
 
 class Ramp(MarginRule):
-    """P12 and P13: mean of ramp(s margin / |w|) + complexity at scale s + 3 sqrt(ln(41 / delta) / (2n)).
+    """margin.kernel and margin.multiclass: mean of ramp(s margin / |w|) + complexity at scale s + 3 sqrt(ln(41 / delta)
+    / (2n)).
 
-    P12 (one score): 2 s sqrt(trace) / n; P13 (a score per class): 4 s sqrt(classes trace) / n. The trace is the
-    sum of the squared lengths of the rows, ramp(t) = min(1, max(0, 1 - t)).
+    margin.kernel (one score): 2 s sqrt(trace) / n; margin.multiclass (a score per class): 4 s sqrt(classes trace) / n.
+    The trace is the sum of the squared lengths of the rows, ramp(t) = min(1, max(0, 1 - t)).
     """
 
     binary = True
@@ -92,8 +93,8 @@ class MulticlassRamp(Ramp):
 
 
 class L1Ramp(Ramp):
-    """P14: as P12 with |w|_1 for |w| and the complexity 2 s max_j |X_j| sqrt(2 ln(2 d)) / n over the d columns, a
-    constant one included if the claim says `intercept`."""
+    """margin.l1: as margin.kernel with |w|_1 for |w| and the complexity 2 s max_j |X_j| sqrt(2 ln(2 d)) / n over the d
+    columns, a constant one included if the claim says `intercept`."""
 
     def prepare(self) -> None:
         super().prepare()

@@ -1,4 +1,5 @@
-"""A bound on the mean clipped error of a regression from its training rows and the length of its weights (P24)."""
+"""A bound on the mean clipped error of a regression from its training rows and the length of its weights
+(regression.rademacher)."""
 
 import math
 

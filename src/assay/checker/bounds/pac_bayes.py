@@ -17,7 +17,7 @@ _SLIP = Decimal("1e-40")
 
 
 class LinearPacBayes(MarginRule):
-    """P18: prior N(0, I), posterior N(mu w/|w|, I) in the space of the score.
+    """pac-bayes.linear: prior N(0, I), posterior N(mu w/|w|, I) in the space of the score.
 
     A row of length r and margin z is wrong with probability Q(mu z / (|w| r)), Q the upper tail of the normal
     distribution. With p their mean, kl(p, value / 2) must be at least (mu^2 / 2 + ln(2 sqrt(n) / delta)) / n.

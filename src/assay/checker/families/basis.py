@@ -133,8 +133,8 @@ def read_cascade(units: np.ndarray, W: np.ndarray, b: np.ndarray, classes: Any) 
 
 
 class LeastSquares(Rule):
-    """D34/2: no other output weights of these features have a lower 1/(2 n) sum_i |y_i - W f_i - b|^2 + alpha/2 |W|^2
-    by more than the value. A class is the target +1 against -1.
+    """features.least-squares: no other output weights of these features have a lower 1/(2 n) sum_i |y_i - W f_i - b|^2
+    + alpha/2 |W|^2 by more than the value. A class is the target +1 against -1.
 
     With `curvature` = c > 0: the second derivative of the objective, in W and b, is at least c in every direction (a
     factorisation proves it), so that a point with gradient g is at most |g|^2 / (2 c) above the minimum. With 0: the

@@ -1,5 +1,5 @@
-"""Rows near the closest of k centres (k-means): cost and fixed point (D20), what any centres cost (D21, D22), new rows
-(P26)."""
+"""Rows near the closest of k centres (k-means): cost and fixed point (kmeans.fixed-point), what any centres cost
+(kmeans.lower-bound, kmeans-1d.optimal), new rows (kmeans.risk)."""
 
 import math
 from typing import Any
@@ -29,9 +29,9 @@ def read_centroids(centers: np.ndarray, classes: Any) -> Centroids:
 
 
 class FixedPoint(ClusterRule):
-    """D20/1: the weighted sum of squared distances of the rows to their nearest centres is at most `value`, and no
-    centre that has rows is farther than `shift` from their weighted mean. A row goes to the centre whose computed
-    distance is smallest, which is the nearest up to the rounding of a sum of d squares."""
+    """kmeans.fixed-point: the weighted sum of squared distances of the rows to their nearest centres is at most
+    `value`, and no centre that has rows is farther than `shift` from their weighted mean. A row goes to the centre
+    whose computed distance is smallest, which is the nearest up to the rounding of a sum of d squares."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -63,7 +63,7 @@ class FixedPoint(ClusterRule):
 
 
 class LowerBound(ClusterRule):
-    """D21/1: no centres, as many as the model has, cost less than `value` on these rows.
+    """kmeans.lower-bound: no centres, as many as the model has, cost less than `value` on these rows.
 
     "spectral": the cost is at least trace S less the k - 1 largest eigenvalues of the scatter S about the mean.
     "axes": at least the sum over columns of the least cost of k centres on that column alone (`column_cost`).
@@ -181,7 +181,8 @@ def _interval_costs(S0: np.ndarray, S1: np.ndarray, S2: np.ndarray) -> np.ndarra
 
 
 class LineOptimum(FixedPoint):
-    """D22/1: the cost of the centres is at most `value` above the least cost of as many centres; one column.
+    """kmeans-1d.optimal: the cost of the centres is at most `value` above the least cost of as many centres; one
+    column.
 
     The exact programme: sorted distinct values, prefix sums about the mean,
     best(m, j) = min_i best(m - 1, i) + cost(i, j).

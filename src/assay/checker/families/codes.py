@@ -132,8 +132,8 @@ def read_code(
 
 
 class BitErrors(Rule):
-    """P43: the decoded class is wrong only where more bits are wrong than the code corrects, c: the error rate is at
-    most the mean number of wrong bits divided by c + 1, and its mean share has Chernoff's bound."""
+    """output-code.bits: the decoded class is wrong only where more bits are wrong than the code corrects, c: the error
+    rate is at most the mean number of wrong bits divided by c + 1, and its mean share has Chernoff's bound."""
 
     set = "holdout"
 
@@ -173,6 +173,6 @@ class BitErrors(Rule):
 _SENTENCE = error_rate("{wrong} wrong bits in {rows} hold-out rows, {corrected} of {bits} are corrected")
 
 
-CLAIMS = {"P43/1": Definition("code.bits", BitErrors, _SENTENCE, HOLDOUT, quantity="error rate")}
+CLAIMS = {"P43/1": Definition("output-code.bits", BitErrors, _SENTENCE, HOLDOUT, quantity="error rate")}
 _ARRAYS = {"code_": WHOLE, "links_": WHOLE, "decoding_": WHOLE}
 FAMILY = Family("codes", {"": Variant(_ARRAYS, read_code, classes=True, members=True)}, CLAIMS)

@@ -1,4 +1,5 @@
-"""Elman networks: the output at the last step of a sequence, and the length of a gradient through time (claim D34/8).
+"""Elman networks: the output at the last step of a sequence, and the length of a gradient through time (claim
+elman.gradient).
 
 Arrays: `input_weights_` U (d, k), `state_weights_` V (k, k), `hidden_intercept_` b (k,), `coef_` W (K, k),
 `intercept_` c (K,), `elman_codes_` (unit: 0 identity, 1 logistic, 2 tanh, 3 ReLU; steps T; 1 if targets belong to
@@ -151,8 +152,8 @@ def read_recurrent(
 
 
 class ThroughTime(Rule):
-    """D34/8: the gradient, by U, V, b, W and c, of the mean over sequences of the loss at the last step + alpha/2
-    (|U|^2 + |V|^2 +
+    """elman.gradient: the gradient, by U, V, b, W and c, of the mean over sequences of the loss at the last step +
+    alpha/2 (|U|^2 + |V|^2 +
     |W|^2) has at most this length: log loss of classes, half the squared error of numbers."""
 
     def prepare(self) -> None:

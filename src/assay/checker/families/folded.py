@@ -1,4 +1,5 @@
-"""Models of the folds of a table: each reads and encodes the table by itself; their vote (P22/1) or mean (P22/2).
+"""Models of the folds of a table: each reads and encodes the table by itself; their vote (cross-validation.mean) or
+mean (cross-validation.mean-loss).
 
 Members: models of the family `table`. The rows are their raw rows side by side, so that levels, formats and scales of
 one member are not those of another: the rows of its fold have a part in none of them. Of classes the members vote. Of
@@ -152,7 +153,8 @@ class OfFolds(Rule):
 
 
 class FoldBaseline(OfFolds):
-    """P62/1: mean over folds of the error rate of model k less that of the class that most rows outside fold k have.
+    """cross-validation.baseline: mean over folds of the error rate of model k less that of the class that most rows
+    outside fold k have.
 
     A row of fold k counts 1 where model k alone errs, 0 where that answer alone errs, else 1/2: bets on the rows of the
     fold, at delta / folds, bound the mean g by limits[k], and the difference is 2 g - 1.
@@ -198,7 +200,8 @@ def prove_limits(rule: Any) -> None:
 
 
 class FoldLoss(OfFolds):
-    """P22/2: mean over folds of betting limits, each at delta / folds, of |T_k(y) - T_k(f_k)| on fold k.
+    """cross-validation.mean-loss: mean over folds of betting limits, each at delta / folds, of |T_k(y) - T_k(f_k)| on
+    fold k.
 
     T_k moves a number into [low_k, high_k], the range of the targets outside fold k, which the rows tell.
     """
@@ -253,7 +256,8 @@ class FoldLoss(OfFolds):
 
 
 class FoldMedian(FoldLoss):
-    """P62/2: the same of |T_k(y) - T_k(f_k)| - |T_k(y) - c_k|, c_k the lower median of the targets outside fold k.
+    """cross-validation.median: the same of |T_k(y) - T_k(f_k)| - |T_k(y) - c_k|, c_k the lower median of the targets
+    outside fold k.
 
     It lies in [-w, w], w = high_k - low_k; moved and scaled to [0, 1] betting bounds its mean. Nothing is said about
     the mean of the models, which has a range of its own for the targets.

@@ -1,4 +1,4 @@
-"""Models of the folds of a cross-validation: their vote, and the mean of their error rates (P22)."""
+"""Models of the folds of a cross-validation: their vote, and the mean of their error rates (cross-validation.mean)."""
 
 from assay.checker.family import Family, Variant
 from assay.checker.predictors import Predictor

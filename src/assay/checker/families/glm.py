@@ -1,4 +1,5 @@
-"""Generalised linear models: means of rows through a link, and how flat and how curved the deviance is (claim D32)."""
+"""Generalised linear models: means of rows through a link, and how flat and how curved the deviance is (claim
+glm.stationarity)."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -76,7 +77,7 @@ def _mean(link: str, f: np.ndarray) -> np.ndarray:
 
 
 class GlmStationarity(Rule):
-    """D32: P = 1/S sum s_i d(y_i, mu_i)/2 + alpha/2 |w|^2 is convex; no coefficients within `radius` lower
+    """glm.stationarity: P = 1/S sum s_i d(y_i, mu_i)/2 + alpha/2 |w|^2 is convex; no coefficients within `radius` lower
     it by more
     than |g| radius. With mu > 0: the Hessian at the model, columns times 2^exponents, minus mu I is PSD."""
 

@@ -71,8 +71,9 @@ class MapRule(Rule):
 
 
 class MapFixedPoint(MapRule):
-    """D34/3: no prototype w_j is farther than `value` from m_j = sum_i h(j, c_i) x_i / sum_i h(j, c_i), where c_i is
-    the cell nearest to row i and h = exp(-|distance on the grid|^2 / (2 radius^2)), or 1 for c_i alone if radius = 0.
+    """som.fixed-point: no prototype w_j is farther than `value` from m_j = sum_i h(j, c_i) x_i / sum_i h(j, c_i), where
+    c_i is the cell nearest to row i and h = exp(-|distance on the grid|^2 / (2 radius^2)), or 1 for c_i alone if radius
+    = 0.
     Cells with a denominator below 1e-6 have no m_j. Rows whose nearest cell rounding leaves open count for either."""
 
     def prepare(self) -> None:
@@ -116,8 +117,8 @@ class MapFixedPoint(MapRule):
 
 
 class Topographic(MapRule):
-    """D34/4: of these rows at most the share `value` has a nearest and a second nearest cell that are no neighbours;
-    rows whose two nearest cells rounding leaves open are counted."""
+    """som.topographic-error: of these rows at most the share `value` has a nearest and a second nearest cell that are
+    no neighbours; rows whose two nearest cells rounding leaves open are counted."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -146,8 +147,8 @@ _TOPOGRAPHIC = Sentence.plain(
 
 
 CLAIMS = {
-    "D34/3": Definition("map.fixed-point", MapFixedPoint, _FIXED_POINT),
-    "D34/4": Definition("map.topographic", Topographic, _TOPOGRAPHIC),
+    "D34/3": Definition("som.fixed-point", MapFixedPoint, _FIXED_POINT),
+    "D34/4": Definition("som.topographic-error", Topographic, _TOPOGRAPHIC),
     "P26/1": RISK,
 }
 FAMILY = Family("lattice", {"": Variant({"prototypes_": NUMBERS, "grid_": WHOLE}, read_lattice, target=False)}, CLAIMS)

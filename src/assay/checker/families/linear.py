@@ -80,7 +80,7 @@ _LEFT_OUT = Sentence.plain("The exact algorithm makes at most {value:count} leav
 
 CLAIMS = {
     "D04/1": Definition(
-        "opt.duality-gap",
+        "duality-gap",
         duality.LinearGap,
         gap_sentence(),
         by_loss={
@@ -93,7 +93,7 @@ CLAIMS = {
             "squared-epsilon-insensitive": "linear-svr.gap",
         },
     ),
-    "D05/1": Definition("opt.suboptimality", gradient.Suboptimality, _SUBOPTIMALITY),
+    "D05/1": Definition("suboptimality", gradient.Suboptimality, _SUBOPTIMALITY),
     "D09/1": Definition("multinomial.gap", multinomial.MultinomialGap, gap_sentence("multinomial logistic")),
     "D13/1": Definition("margin.bounds", geometry.Margin, _MARGIN, (), ("upper", "lower")),
     "D14/1": Definition("inseparability", geometry.Inseparable, _INSEPARABLE, (), ("lower",)),

@@ -1,4 +1,5 @@
-"""Rows near the closest of k medoids (k-medoids): their cost, and what one exchange could lower it by (D20/2)."""
+"""Rows near the closest of k medoids (k-medoids): their cost, and what one exchange could lower it by
+(medoids.swap)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -105,7 +106,7 @@ def read_numbers(numbers: np.ndarray, rows: np.ndarray, classes: Any) -> Numbere
 
 
 class Swap(Rule):
-    """D20/2: the distances of the rows to their nearest medoid sum to at most `cost`, every medoid is a row, and
+    """medoids.swap: the distances of the rows to their nearest medoid sum to at most `cost`, every medoid is a row, and
     exchanging one medoid for one of `candidates` evenly spaced rows lowers the sum by at most `value`.
 
     With d1, d2 the distances of row o to its nearest and second nearest medoid and d that to a candidate, the exchange

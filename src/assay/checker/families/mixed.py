@@ -1,4 +1,5 @@
-"""Rows near the closest of k prototypes of numbers and names (k-prototypes, k-modes): cost, means and modes (D20/3)."""
+"""Rows near the closest of k prototypes of numbers and names (k-prototypes, k-modes): cost, means and modes
+(prototypes.fixed-point)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -59,9 +60,10 @@ def read_prototypes(points: Any, nominal: Any, weight: Any, types: Any, classes:
 
 
 class MixedFixedPoint(Rule):
-    """D20/3: the dissimilarities of the rows to their nearest prototypes sum to at most `value`; the numbers of no
-    prototype that has rows are farther than `shift` from their means; `odd` names of prototypes are not among the most
-    frequent ones of their rows. A row goes to the first prototype whose computed dissimilarity is smallest."""
+    """prototypes.fixed-point: the dissimilarities of the rows to their nearest prototypes sum to at most `value`; the
+    numbers of no prototype that has rows are farther than `shift` from their means; `odd` names of prototypes are not
+    among the most frequent ones of their rows. A row goes to the first prototype whose computed dissimilarity is
+    smallest."""
 
     def prepare(self) -> None:
         if not isinstance(self.model, Prototypes):

@@ -24,7 +24,7 @@ _NORMAL = Sentence(
 
 CLAIMS = {
     "D28/1": Definition("counts.mle", joint.CountsOfRows, joint.COUNTS_OF_ROWS),
-    "D19/4": Definition("gaussian.naive", bayes.NormalColumns, _NORMAL),
+    "D19/4": Definition("gaussian-nb.mle", bayes.NormalColumns, _NORMAL),
 }
 _SIZES = {"class_count_": NUMBERS, "class_prior_": NUMBERS}
 _COUNTS = {"feature_count_": NUMBERS, **_SIZES, "alpha_": NUMBERS}

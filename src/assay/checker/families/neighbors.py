@@ -1,4 +1,4 @@
-"""Nearest rows: the checker's own search finds the very rows that `predict` asks; rows left out in turn (P23).
+"""Nearest rows: the checker's own search finds the very rows that `predict` asks; rows left out in turn (knn.loo).
 
 Which rows are nearest is defined to the last bit: rows are ranked by the power of the distance (the square for the
 Euclidean distance) in double precision, its terms added column by column, and of equal powers the first row is nearer.
@@ -102,7 +102,7 @@ class AboutStored(Rule):
 
 
 class Neighbors(AboutStored):
-    """D30: the listed rows are the k nearest other rows of the rows they are listed for."""
+    """knn.neighbors: the listed rows are the k nearest other rows of the rows they are listed for."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -129,7 +129,7 @@ class Neighbors(AboutStored):
 
 
 class LeaveOneOut(AboutStored):
-    """D16/3: rows whose label has no majority among their k nearest other rows."""
+    """knn.loo-errors: rows whose label has no majority among their k nearest other rows."""
 
     lost = 0
 
@@ -151,7 +151,7 @@ class LeaveOneOut(AboutStored):
 
 
 class LeaveOneOutRisk(LeaveOneOut):
-    """P23: lost/n + sqrt(V/delta), V = [1/4 + f (1 + (8k + 2m + 8)/n)] / (n - 1), m = floor(k/2) + 1,
+    """knn.loo: lost/n + sqrt(V/delta), V = [1/4 + f (1 + (8k + 2m + 8)/n)] / (n - 1), m = floor(k/2) + 1,
     f = m C(k+1, m) (m/(k+1))^m (1 - m/(k+1))^(k+1-m)."""
 
     def prepare(self) -> None:

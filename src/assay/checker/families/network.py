@@ -1,4 +1,5 @@
-"""Feed-forward networks: scores of rows with a bound of their rounding, and the length of a gradient (claim D34).
+"""Feed-forward networks: scores of rows with a bound of their rounding, and the length of a gradient (claim
+network.gradient).
 
 Errors are carried through the layers. If the values a of a layer are off by at most e, then a W + b is off by
 gamma (|a| |W| + |b|) + e |W|, and what the units say by that times their largest slope, plus their own rounding.
@@ -146,9 +147,9 @@ def read_classifier(
 
 
 class NetworkGradient(Rule):
-    """D34: the gradient, by all weights and intercepts, of share/S sum_i s_i loss_i + decay/2 |W|^2 + free/2 |b|^2,
-    where S = sum_i s_i and free is `intercept_decay`, has at most this length; at the kink of a unit whichever slope
-    between both sides is taken."""
+    """network.gradient: the gradient, by all weights and intercepts, of share/S sum_i s_i loss_i + decay/2 |W|^2 +
+    free/2 |b|^2, where S = sum_i s_i and free is `intercept_decay`, has at most this length; at the kink of a unit
+    whichever slope between both sides is taken."""
 
     def prepare(self) -> None:
         if not isinstance(self.model, Network):

@@ -1,4 +1,5 @@
-"""Rows near a flat (PCA, truncated decompositions): the distance to it, that none is nearer (D18), new rows (P26)."""
+"""Rows near a flat (PCA, truncated decompositions): the distance to it, that none is nearer (pca.optimality), new rows
+(projection.risk)."""
 
 import math
 from dataclasses import dataclass
@@ -54,8 +55,8 @@ def read_projection(V: np.ndarray, center: np.ndarray, classes: Any) -> Projecti
 
 
 class FlatOptimality(Rule):
-    """D18/1: the mean squared distance of the rows to the model's flat is at most `value` above that of any flat of
-    as many dimensions (through the origin, unless `centred`).
+    """pca.optimality: the mean squared distance of the rows to the model's flat is at most `value` above that of any
+    flat of as many dimensions (through the origin, unless `centred`).
 
     With S the scatter about the stored centre over n, P the projection and m the mean of the rows: the distance is
     trace S - trace P S, the least one trace S - |c - m|^2 - (sum of the k largest eigenvalues of the scatter about m),
@@ -93,7 +94,8 @@ class FlatOptimality(Rule):
 
 
 class FlatRisk(Rule):
-    """P26/2: mean squared distance of the training rows to the flat + 2 complexity + deviation, |x| <= R for every row.
+    """projection.risk: mean squared distance of the training rows to the flat + 2 complexity + deviation, |x| <= R for
+    every row.
 
     Centre 0: complexity sqrt(min(k, d - k) sum |x|^4) / n, losses up to R^2. A fitted centre, which lies in the ball
     too: complexity + 2 R sqrt(sum |x|^2) / n + R^2 / (2 sqrt n), losses up to 4 R^2. Deviation 3 range

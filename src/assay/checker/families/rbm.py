@@ -153,7 +153,7 @@ class ExactRule(Rule):
 
 
 class LogLikelihood(ExactRule):
-    """D34/6: the mean of ln P(v) over the rows is within `value` of `center`."""
+    """rbm.log-likelihood: the mean of ln P(v) over the rows is within `value` of `center`."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -173,7 +173,8 @@ class LogLikelihood(ExactRule):
 
 
 class LikelihoodGradient(ExactRule):
-    """D34/7: the gradient of the mean of ln P(v) over the rows, by W, a and b together, has at most this length."""
+    """rbm.gradient: the gradient of the mean of ln P(v) over the rows, by W, a and b together, has at most this
+    length."""
 
     def prepare(self) -> None:
         super().prepare()

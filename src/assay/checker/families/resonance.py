@@ -1,4 +1,4 @@
-"""Adaptive resonance: how much each category is chosen, and whether rows would still change one (claim D34/5).
+"""Adaptive resonance: how much each category is chosen, and whether rows would still change one (claim art.rest).
 
 Arrays: `weights_` (categories, m) in [0, 1]. `resonance.binary`: m = d, a row is coded by 1 where an entry is above
 the parameter `binarize` (null: entries are 0 and 1) and 0 elsewhere. `resonance.fuzzy`: m = 2 d, with `low_` and
@@ -100,7 +100,7 @@ def read_fuzzy(
 
 
 class AtRest(Rule):
-    """D34/5: of these rows at most `value` would change a category, or found one, if they came again.
+    """art.rest: of these rows at most `value` would change a category, or found one, if they came again.
 
     A row changes nothing if the category that it resonates with has w <= I, entry by entry. Binary rows: T as
     binary64 gives it, the first of equals. Otherwise some category w_j <= I must pass the vigilance test and be

@@ -1,11 +1,11 @@
 """Learners from labelled and unlabelled rows: a classifier that wraps another, one vouched for by a certified teacher
-(P60), and labels spread over a graph of neighbours (D60).
+(teacher.disagreement), and labels spread over a graph of neighbours (graph.fixed-point).
 
 Arrays: "wrapped" has none beside its member's. "vouched" has two members, student and teacher, `split_` (3,), seed and
 numbers of labelled rows and of those kept from the teacher, and `unlabelled_` (m, d), on which the two are compared.
 "graph" (`checker.rules.graphs`) has `fit_X_` (n, d), `labels_` (n,) positions of labels, -1 for none, `spread_` (n,
-classes), and `graph_numbers_` (3,): k (0: a Gaussian kernel), alpha (0: labels are held) and gamma. "masked" (D61) is a
-network that fills rows: `center_`, `scale_` (d,), `W_` (d, k), `b_` (k,), `V_` (k, d), `c_` (d,).
+classes), and `graph_numbers_` (3,): k (0: a Gaussian kernel), alpha (0: labels are held) and gamma. "masked"
+(masked.error) is a network that fills rows: `center_`, `scale_` (d,), `W_` (d, k), `b_` (k,), `V_` (k, d), `c_` (d,).
 """
 
 import math
@@ -87,7 +87,7 @@ def read_vouched(members: list[Any], split: np.ndarray, unlabelled: np.ndarray, 
 
 
 class VouchedRisk(Rule):
-    """P60: error(student) <= error(teacher) + P[they differ].
+    """teacher.disagreement: error(student) <= error(teacher) + P[they differ].
 
     `errors` of the `kept` labelled rows, which the teacher did not see, give `teacher`, a limit of its error rate at
     delta / 2; on `differ` of the `unlabelled` rows the two may differ, which gives `difference` at delta / 2. A row on
@@ -217,7 +217,7 @@ def read_masked(parameters: Mapping[str, Any], *arrays: Any) -> Filling:
 
 
 class MaskedError(Rule):
-    """D61: the mean over rows and columns of (entry - prediction from the others)^2, in units of `scale_`."""
+    """masked.error: the mean over rows and columns of (entry - prediction from the others)^2, in units of `scale_`."""
 
     def prepare(self) -> None:
         if not isinstance(self.model, Filling):
@@ -267,7 +267,7 @@ CLAIMS = {
     "D60/1": Definition("graph.fixed-point", FixedPoint, _FIXED),
     "D61/1": Definition("masked.error", MaskedError, _MASKED),
     "P60/1": Definition(
-        "disagreement.vouched",
+        "teacher.disagreement",
         VouchedRisk,
         _VOUCHED,
         ("A-IID(train)", "A-KEPT", "A-RNG", "A-DELTA"),

@@ -68,7 +68,7 @@ def matrices(cost: np.ndarray) -> list[np.ndarray]:
 
 
 class CostRisk(Rule):
-    """P42/2: the mean cost on new data, by Chernoff's bound of the mean cost of the hold-out rows."""
+    """cost.holdout: the mean cost on new data, by Chernoff's bound of the mean cost of the hold-out rows."""
 
     set = "holdout"
 
@@ -104,8 +104,9 @@ class CostRisk(Rule):
 
 
 class ChosenCost(CostRisk):
-    """P42/1: the same on training rows that the member was not fitted to (`held` of them, the first of a permutation
-    that `seed` fixes), on which the threshold, or the strength of the costs, was chosen among those fixed in advance:
+    """cost.chosen: the same on training rows that the member was not fitted to (`held` of them, the first of a
+    permutation that `seed` fixes), on which the threshold, or the strength of the costs, was chosen among those fixed
+    in advance:
     each of them has an equal share of delta."""
 
     set = "train"

@@ -164,8 +164,8 @@ class TopicRule(Rule):
 
 
 class Bound(TopicRule):
-    """D51/1: the lower bound of ln p(documents) at the model's topics, over the number of words, is within `value` of
-    `center`."""
+    """topics.bound: the lower bound of ln p(documents) at the model's topics, over the number of words, is within
+    `value` of `center`."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -182,9 +182,9 @@ class Bound(TopicRule):
 
 
 class Monotone(TopicRule):
-    """D51/2: `steps` batch steps from the listed start reach the model, none of which lowers the bound per word by more
-    than `value`. Each document is improved from where it is and from ones, until its mean change is below `doc_tol` or
-    `doc_steps` times, and keeps the better. The steps are made again here, in binary64."""
+    """topics.monotone: `steps` batch steps from the listed start reach the model, none of which lowers the bound per
+    word by more than `value`. Each document is improved from where it is and from ones, until its mean change is below
+    `doc_tol` or `doc_steps` times, and keeps the better. The steps are made again here, in binary64."""
 
     def prepare(self) -> None:
         super().prepare()

@@ -1,4 +1,5 @@
-"""Voted perceptrons: the vote, the pass that it came from, and what the pass says about new data (P20, P16/4).
+"""Voted perceptrons: the vote, the pass that it came from, and what the pass says about new data (progressive.vote,
+compression.voted-perceptron).
 
 Hypothesis h_t is a function of the rows met before row t, so its loss there is an unbiased guess of its risk: the
 losses are a martingale around the risks. The pass is repeated here, every decision in real numbers, and must meet the
@@ -219,7 +220,8 @@ def _exactly_taken(x: np.ndarray, W: np.ndarray, code: int) -> int:
 
 
 class ProgressiveVote(OnePass):
-    """P20: twice the mean risk of the hypotheses that vote, from p, their share of mistakes on the m rows they met.
+    """progressive.vote: twice the mean risk of the hypotheses that vote, from p, their share of mistakes on the m rows
+    they met.
 
     Either p + sqrt(ln(2 / delta) / (2 m)), or (1 - exp(-t p - ln(26 / delta) / m)) / (1 - exp(-t)) for one of 13 rates
     t = 2^-8 .. 2^4: each form has half of delta.
@@ -245,7 +247,8 @@ class ProgressiveVote(OnePass):
 
 
 class VotedCompression(OnePass):
-    """P16/4: the vote is rebuilt from the rows of its updates, whose numbers tell in which order and for how long."""
+    """compression.voted-perceptron: the vote is rebuilt from the rows of its updates, whose numbers tell in which order
+    and for how long."""
 
     def prepare(self) -> None:
         super().prepare()

@@ -117,8 +117,8 @@ def read_mean(members: list[Predictor], weights: np.ndarray, links: np.ndarray, 
 
 
 class SimplexGap(Rule):
-    """D41: on the rows of the witness `held`, no weights on the simplex have a mean squared error smaller by more than
-    the value.
+    """weights.simplex: on the rows of the witness `held`, no weights on the simplex have a mean squared error smaller
+    by more than the value.
 
     F(w) = mean |sum_t w_t h_t(x) - y|^2, y a number or the one-hot label. F(w) - min F <= <grad F(w), w> - min_t of
     its entries.
@@ -162,7 +162,7 @@ class SimplexGap(Rule):
 
 
 class SelectiveAtShare(Rule):
-    """P41/2: the share of errors among the new rows that the vote decides, its threshold fixed in advance.
+    """selective.fixed: the share of errors among the new rows that the vote decides, its threshold fixed in advance.
 
     A row is decided if the share of its leading class is above t. The errors among the decided hold-out rows are
     binomial given which rows these are.
@@ -201,7 +201,7 @@ class SelectiveAtShare(Rule):
 
 
 class SelectiveRisk(SelectiveAtShare):
-    """P41/1: the same for all thresholds of the share at once.
+    """selective.risk: the same for all thresholds of the share at once.
 
     For t = g/64, fixed in advance, a Clopper-Pearson limit at delta / 128: "grid". For other t in (g/64, (g+1)/64):
     P[wrong and decided] is at most its limit at g/64, and P[decided] at least its limit at (g+1)/64, each at

@@ -258,8 +258,8 @@ def read_poisson(counts: Any, sizes: Any, prior: Any, alpha: Any, beta: Any, cla
 
 
 class NormalColumns(Rule):
-    """D19/4: means and variances of the numeric columns in each class are those of the rows, up to the value: means in
-    units of the standard deviation, variances relatively; `added_` is part of each variance."""
+    """gaussian-nb.mle: means and variances of the numeric columns in each class are those of the rows, up to the value:
+    means in units of the standard deviation, variances relatively; `added_` is part of each variance."""
 
     def prepare(self) -> None:
         self.check_rows()

@@ -40,7 +40,8 @@ class VoteMargins(Rule):
 
 
 class BoostingMargin(VoteMargins):
-    """P15: mean of min(1, max(0, 1 - margin / rho)) + (2 / rho) sqrt(2 ln Pi(n) / n) + sqrt(ln(11 / delta) / (2n))."""
+    """margin.boosting: mean of min(1, max(0, 1 - margin / rho)) + (2 / rho) sqrt(2 ln Pi(n) / n) + sqrt(ln(11 / delta)
+    / (2n))."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -66,7 +67,8 @@ class BoostingMargin(VoteMargins):
 
 
 class MarginDuality(VoteMargins):
-    """D25: the largest soft margin max_rho rho - cap sum_i max(0, rho - m_i) of votes of stumps; cap 1: the smallest.
+    """boosting.margin-duality: the largest soft margin max_rho rho - cap sum_i max(0, rho - m_i) of votes of stumps;
+    cap 1: the smallest.
 
     Lower: the vote itself, at the stated rho. Upper: weights u of the rows; with v = u / sum u <= cap (1 + e), every
     vote's soft margin is at most the largest edge sum v_i y_i h(x_i) of a stump, plus 2 e.

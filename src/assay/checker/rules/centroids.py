@@ -55,7 +55,7 @@ class ClusterRule(Rule):
 
 
 class ClusterRisk(ClusterRule):
-    """P26/1: mean cost of the training rows + 2 k (2 R sqrt(sum |x|^2) / n + R^2 / (2 sqrt n)) + 12 R^2
+    """kmeans.risk: mean cost of the training rows + 2 k (2 R sqrt(sum |x|^2) / n + R^2 / (2 sqrt n)) + 12 R^2
     sqrt(ln(1/delta) / (2 n)), where |x| <= R for every row, and |c| <= R for every centre."""
 
     def prepare(self) -> None:

@@ -1,4 +1,5 @@
-"""That a hidden Markov model is near a fixed point of EM, and that EM never fell on the way (claims D50/2, D50/3).
+"""That a hidden Markov model is near a fixed point of EM, and that EM never fell on the way (claims hmm.stationary,
+hmm.monotone).
 
 With expected counts c_j of a row of a table p, and prior - 1 added to each, the M step gains C KL(c / C, p), C = sum
 c_j. Of a Gaussian component with N expected rows, z = U'(x - m), mean s and covariance C of z, and a prior that adds
@@ -158,8 +159,8 @@ class Priors:
 
 
 class ChainStationary(Stationary, ChainRule):
-    """D50/2: an M step raises the expected log-likelihood of rows and states, plus the logarithms of the priors, by at
-    most `value` per row."""
+    """hmm.stationary: an M step raises the expected log-likelihood of rows and states, plus the logarithms of the
+    priors, by at most `value` per row."""
 
     model: Chain  # type: ignore[assignment]
 
@@ -235,8 +236,8 @@ def _square(factor: np.ndarray) -> np.ndarray:
 
 
 class ChainMonotone(ChainRule):
-    """D50/3: EM from the listed start reaches the model in `steps` steps, none of which lowers ln-likelihood plus
-    ln-prior, over the number of rows, by more than `value`. The steps are made again here, in binary64."""
+    """hmm.monotone: EM from the listed start reaches the model in `steps` steps, none of which lowers ln-likelihood
+    plus ln-prior, over the number of rows, by more than `value`. The steps are made again here, in binary64."""
 
     def prepare(self) -> None:
         super().prepare()

@@ -1,4 +1,5 @@
-"""The checker's own hidden Markov models: probabilities of sequences between bounds (claims D50, P50).
+"""The checker's own hidden Markov models: probabilities of sequences between bounds (claims hmm.log-likelihood,
+hmm.holdout).
 
 The model is that of its stored numbers: p(x_1..x_T) = sum over paths of pi(s_1) b(x_1|s_1) prod A(s_{t-1}, s_t)
 b(x_t|s_t). Every term is at least 0, so that sums of lower bounds are lower bounds; each pass carries a lower and an
@@ -330,7 +331,7 @@ def lengths_of(rule: Rule) -> np.ndarray:
 
 
 class LogLikelihood(ChainRule):
-    """D50/1: ln p of all sequences over the number of rows is within `value` of `center`."""
+    """hmm.log-likelihood: ln p of all sequences over the number of rows is within `value` of `center`."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -344,7 +345,8 @@ class LogLikelihood(ChainRule):
 
 
 class SequenceBetting(Betting, ChainRule):
-    """P50/1: as P05, the loss of a hold-out sequence being -ln p / T clipped to [low, low + clip], less low.
+    """hmm.holdout: as holdout.betting, the loss of a hold-out sequence being -ln p / T clipped to [low, low + clip],
+    less low.
 
     `repeated` of the sequences nearly repeat an earlier one: independent draws may, and whoever reads it judges.
     """

@@ -20,9 +20,9 @@ from assay.checker.rules.problem import Penalised, accurate_scores, check_interc
 
 
 class LinearGap(Penalised):
-    """D04/1: the problem of `problem` with f = X w + b. b is free, or 0; or, with a `column` s > 0, penalised as the
-    coefficient b / s of a constant column s, which is then one of X, so that no equality binds tau. `dual` says where
-    the dual vector is from: "witness" or "slopes"."""
+    """duality-gap: the problem of `problem` with f = X w + b. b is free, or 0; or, with a `column` s > 0, penalised as
+    the coefficient b / s of a constant column s, which is then one of X, so that no equality binds tau. `dual` says
+    where the dual vector is from: "witness" or "slopes"."""
 
     def prepare(self) -> None:
         self.problem()
@@ -135,11 +135,13 @@ class LinearGap(Penalised):
 
 
 class Enclosure(Rule):
-    """D15: a gap G of a problem with a `strength`-strongly convex penalty gives |w - w*| <= sqrt(2 G /
+    """solution.enclosure: a gap G of a problem with a `strength`-strongly convex penalty gives |w - w*| <= sqrt(2 G /
     strength)."""
 
     def prepare(self) -> None:
-        self.position, self.gap = self.context.rule_for(self.choice("gap", ["D04/1", "D04/2", "D09/1"]))
+        self.position, self.gap = self.context.rule_for(
+            self.choice("gap", ["duality-gap", "kernel-duality-gap", "multinomial.gap"])
+        )
         self.strength = self.number("strength")
         if self.strength > self.gap.strength:
             raise Rejected(f"strength is {self.strength:g}; the penalty has {self.gap.strength:g}")

@@ -67,7 +67,8 @@ class OneAgainstRest(Rule):
 
 
 class KernelMistakes(OneAgainstRest):
-    """D17/2: w = sum_j beta_j (phi(x_j), 1) is the sum of `updates` corrections, and separates with a margin.
+    """kernel-perceptron.mistakes: w = sum_j beta_j (phi(x_j), 1) is the sum of `updates` corrections, and separates
+    with a margin.
 
     Each |beta_j| is an integer, the number of mistakes on row j, with the sign of the row's class; the constant 1
     is there with an intercept, b = sum beta_j. No run of the perceptron on these rows makes more than
@@ -114,7 +115,7 @@ class KernelMistakes(OneAgainstRest):
 
 
 class KernelFisher(Rule):
-    """D19/2: the sum of Fisher ratios of the model's directions is within `value` of the largest one.
+    """kernel-lda.optimality: the sum of Fisher ratios of the model's directions is within `value` of the largest one.
 
     With A = N + mu I, N = K H K, H = I - sum_c 1_c 1_c' / m_c, and d_k = K t_k the class means' differences (two
     classes: one, k_1 - k_0, of weight p_0 p_1; more: k_c - sum p k, of weight p_c), the largest sum is

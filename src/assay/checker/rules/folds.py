@@ -62,7 +62,8 @@ def folds_of(rule: Rule) -> np.ndarray:
 
 
 class FoldMean(Rule):
-    """P22: the mean over folds of Clopper-Pearson limits, each at delta / folds, of each model on its own fold."""
+    """cross-validation.mean: the mean over folds of Clopper-Pearson limits, each at delta / folds, of each model on its
+    own fold."""
 
     def prepare(self) -> None:
         if not isinstance(self.model, Folds):

@@ -47,7 +47,7 @@ class Hyperplane(Rule):
 
 
 class Margin(Hyperplane):
-    """D13: bounds of the margin of the best hyperplane, from a hyperplane (lower) or points of the hulls
+    """margin.bounds: bounds of the margin of the best hyperplane, from a hyperplane (lower) or points of the hulls
     (upper)."""
 
     def prepare(self) -> None:
@@ -137,8 +137,8 @@ class _Hull:
 
 
 class Inseparable(Hyperplane):
-    """D14: in each listed set the hulls of the class and of the others intersect, shown by an exact null vector of
-    one sign."""
+    """inseparability: in each listed set the hulls of the class and of the others intersect, shown by an exact null
+    vector of one sign."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -167,8 +167,8 @@ class Inseparable(Hyperplane):
 
 
 class PerceptronMistakes(Hyperplane):
-    """D17: replaying the updates gives the model, each was a mistake, and (radius / margin)^2 bounds their
-    number."""
+    """perceptron.mistakes: replaying the updates gives the model, each was a mistake, and (radius / margin)^2 bounds
+    their number."""
 
     def prepare(self) -> None:
         super().prepare()

@@ -1,4 +1,4 @@
-"""Sub-optimality from the gradient, for problems without a penalty (claim D05)."""
+"""Sub-optimality from the gradient, for problems without a penalty (claim suboptimality)."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from assay.checker.rules.problem import accurate_scores, check_intercept, class_
 
 
 class Suboptimality(Rule):
-    """D05. Form a: P - min P <= |g|^2 / (2 mu) where mu bounds the least eigenvalue of the Gram matrix from
+    """suboptimality. Form a: P - min P <= |g|^2 / (2 mu) where mu bounds the least eigenvalue of the Gram matrix from
     below.
 
     Columns may be shifted (with an intercept) and scaled by powers of two: both are changes of coordinates.

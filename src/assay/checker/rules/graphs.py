@@ -1,4 +1,5 @@
-"""Labels spread over a graph of stored rows: the checker's own graph, its predictions, and the fixed point (D60)."""
+"""Labels spread over a graph of stored rows: the checker's own graph, its predictions, and the fixed point
+(graph.fixed-point)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ def read_graph(
 
 
 class FixedPoint(Rule):
-    """D60: F is what spreading labels over the graph leaves as it is.
+    """graph.fixed-point: F is what spreading labels over the graph leaves as it is.
 
     The graph joins two stored rows if one is among the k nearest of the other, or, where k is 0, any two, by the weight
     exp(-gamma |x - v|^2). alpha = 0: labels are held, and every other row that is joined to one is the weighted mean of

@@ -83,7 +83,7 @@ def check_classes(sizes: np.ndarray, prior: np.ndarray, classes: tuple[str, ...]
 
 
 class CountsOfRows(Rule):
-    """D28/1: no stored count differs from that of the rows by more than the value; the class probabilities are the
+    """counts.mle: no stored count differs from that of the rows by more than the value; the class probabilities are the
     shares of the counts, with `prior_alpha` rows added to each class if "smoothed", equal, or given."""
 
     def prepare(self) -> None:

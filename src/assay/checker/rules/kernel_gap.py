@@ -26,7 +26,7 @@ SHORTEN = 1 - 1e-12  # pays for bounds C_i that were rounded in another order
 
 
 class KernelGap(Penalised):
-    """D04/2: the problem above, `dual` "model" or "slopes"."""
+    """kernel-duality-gap: the problem above, `dual` "model" or "slopes"."""
 
     model: KernelMachine
     needs_psd = True
@@ -118,7 +118,7 @@ class HingeMachine(KernelGap):
 
 
 GAP = Definition(
-    "opt.kernel-duality-gap",
+    "kernel-duality-gap",
     kernel_gap.KernelGap,
     gap_sentence(),
     by_loss={

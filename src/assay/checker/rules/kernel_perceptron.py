@@ -1,4 +1,4 @@
-"""Sample compression of a kernel perceptron: stored rows and numbers of updates (P16/3)."""
+"""Sample compression of a kernel perceptron: stored rows and numbers of updates (compression.kernel-perceptron)."""
 
 import math
 from decimal import localcontext
@@ -14,8 +14,9 @@ from assay.checker.rules.expansions import Expansion
 
 
 class KernelPerceptronCompression(Rule):
-    """P16/3: f = sum beta_j (kappa(v_j, x) + 1), the 1 with an intercept, is rebuilt from the v_j, which are training
-    rows, and |beta_j|, numbers of updates told as in P16/1; 64 bits for each number of the kernel that is `told`."""
+    """compression.kernel-perceptron: f = sum beta_j (kappa(v_j, x) + 1), the 1 with an intercept, is rebuilt from the
+    v_j, which are training rows, and |beta_j|, numbers of updates told as in compression.perceptron; 64 bits for each
+    number of the kernel that is `told`."""
 
     def prepare(self) -> None:
         self.shared = Rebuilt()

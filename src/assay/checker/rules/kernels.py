@@ -200,7 +200,7 @@ def read_kernel_machine(
 
 
 class KernelMargin(Rule):
-    """D13/2: bounds of the hard margin in the kernel's space, from the model itself.
+    """kernel-margin.bounds: bounds of the hard margin in the kernel's space, from the model itself.
 
     lower: [min over the second class of f - max over the first] / (2 |w|); upper: half the distance of the
     points of the two

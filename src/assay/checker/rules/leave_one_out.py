@@ -11,12 +11,12 @@ from assay.checker.rules.duality import LinearGap
 from assay.checker.rules.kernels import KernelMachine
 from assay.checker.rules.problem import cost
 
-MOST_ROWS = 1000  # the check of D16/1 takes the third power of the rows
+MOST_ROWS = 1000  # the check of loo.squared-error takes the third power of the rows
 
 
 class PressError(Rule):
-    """D16/1: kernel ridge without weights. With G = K + alpha I and c = G^-1 y the row left out is missed by exactly
-    c_i / (G^-1)_ii (Allen 1974).
+    """loo.squared-error: kernel ridge without weights. With G = K + alpha I and c = G^-1 y the row left out is missed
+    by exactly c_i / (G^-1)_ii (Allen 1974).
 
     The stored c is off by at most |y - G c| / alpha, and (G^-1)_ii >= 2 v_i - v' G v for every v; v is a column of an
     approximate inverse.
@@ -69,16 +69,16 @@ class PressError(Rule):
 
 
 class LeaveOneOutErrors(Rule):
-    """D16/2: 1/2 |w|^2 + sum C_i ln(1 + exp(-z_i)) without intercept; at most so many leave-one-out errors.
+    """loo.errors: 1/2 |w|^2 + sum C_i ln(1 + exp(-z_i)) without intercept; at most so many leave-one-out errors.
 
-    With the gap G of D04/1 for the model, its dual vector from the slopes, |w - v| <= sqrt(2 G). Without row i the
-    same w is optimal up to 1/2 (|w - v| + alpha_i |x_i|)^2 + (what of G is not 1/2 |w - v|^2),
+    With the gap G of duality-gap for the model, its dual vector from the slopes, |w - v| <= sqrt(2 G). Without row i
+    the same w is optimal up to 1/2 (|w - v| + alpha_i |x_i|)^2 + (what of G is not 1/2 |w - v|^2),
     alpha_i = C_i / (1 + exp(z_i)); in all at most 1/2 (sqrt(2 G) + alpha_i |x_i|)^2. So the exact prediction for the
     row left out keeps the sign of z_i > 0 if z_i > |x_i| (sqrt(2 G) + alpha_i |x_i|).
     """
 
     def prepare(self) -> None:
-        self.position, gap = self.context.rule_for(self.choice("gap", ["D04/1"]))
+        self.position, gap = self.context.rule_for(self.choice("gap", ["duality-gap"]))
         if not isinstance(gap, LinearGap) or gap.loss_name != "logistic" or not gap.whole:
             raise Rejected("the gap it builds on is not that of a logistic regression of two classes")
         if gap.intercept or gap.l1 or gap.l2 != 1 or gap.theta is not None:

@@ -15,7 +15,8 @@ _UNBALANCED = 1e-9  # share of sum |beta| by which sum beta may differ from zero
 
 
 class OneClassGap(Rule):
-    """D12: 1/2 |w|^2 - nu N rho + sum s_i max(0, rho - f_i), f = sum beta_j kappa(v_j, .), rho = minus the offset.
+    """one-class.gap: 1/2 |w|^2 - nu N rho + sum s_i max(0, rho - f_i), f = sum beta_j kappa(v_j, .), rho = minus the
+    offset.
 
     N is the sum of the row weights s_i. Dual vectors alpha have 0 <= alpha_i <= s_i and the sum nu N, and the gap is
     1/2 |w - v|^2 + sum [s_i max(0, rho - f_i) - alpha_i (rho - f_i)]. alpha is the model's beta: scaled down if its
@@ -86,7 +87,7 @@ class OneClassGap(Rule):
 
 
 class KktResidual(HingeMachine):
-    """D15/2: e_i = y_i - f_i; alpha_i y_i can rise where e_i is at most the value above all e_j that can fall.
+    """kkt.residual: e_i = y_i - f_i; alpha_i y_i can rise where e_i is at most the value above all e_j that can fall.
 
     The conditions are of first order, so they say something for kernels that are not positive semidefinite too.
     """

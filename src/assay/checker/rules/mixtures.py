@@ -1,4 +1,5 @@
-"""Facts about densities: their log-likelihood, and that a Gaussian mixture is a fixed point of EM (claims D23, D28).
+"""Facts about densities: their log-likelihood, and that a Gaussian mixture is a fixed point of EM (claims
+density.log-likelihood, counts.mle).
 
 With shares r_ik of the components in each row (times the row's weight), N_k their sums and W the sum of those, and
 z = U_k' (x - m_k), the expected log-likelihood of rows and components together is largest, among all weights, means and
@@ -39,7 +40,8 @@ MOST_ENTRIES = 2**26
 
 
 class LogLikelihood(Rule):
-    """D23/1: the mean of ln p(x) over the rows, weighted as they are, is within `value` of `center`."""
+    """density.log-likelihood: the mean of ln p(x) over the rows, weighted as they are, is within `value` of
+    `center`."""
 
     def prepare(self) -> None:
         if self.model.loss != "log":
@@ -145,7 +147,8 @@ class Shares:
 
 
 class Stationary(Rule):
-    """D23/2: an M step raises the expected log-likelihood of rows and components by at most `value` per unit of weight.
+    """em.stationary: an M step raises the expected log-likelihood of rows and components by at most `value` per unit of
+    weight.
 
     One step moves no mean by more than `moved` in units of its component's spread, no covariance by more than that
     share of it, and no weight by more than that share. `covariance` is the kind that the model's covariances are of and
@@ -280,7 +283,7 @@ def _of_kind(part: Mixture, kind: str) -> Mixture:
 
 
 class BestWeights(Rule):
-    """D23/3: no other weights of the same components have a mean log-likelihood higher by more than `value`.
+    """em.weights: no other weights of the same components have a mean log-likelihood higher by more than `value`.
 
     The log-likelihood is concave in the weights, so its gain is at most max_k N_k / (W w_k) - 1 (Lindsay 1983).
     """
@@ -301,8 +304,8 @@ class BestWeights(Rule):
 
 
 class Monotone(Rule):
-    """D23/4: EM from the listed start reaches the model in `steps` steps, none of which lowers the mean log-likelihood
-    by more than `value`.
+    """em.monotone: EM from the listed start reaches the model in `steps` steps, none of which lowers the mean
+    log-likelihood by more than `value`.
 
     The steps are made again here, in binary64. They end within `distance` of the model: in means, in units of the
     component's spread, in covariances and weights as shares of them.
@@ -385,7 +388,7 @@ def _restricted(S: np.ndarray, kind: str) -> np.ndarray:
 
 
 class HistogramCounts(Rule):
-    """D28/2: the cells hold exactly the stored numbers of rows, and `value` rows lie outside the grid."""
+    """histogram.counts: the cells hold exactly the stored numbers of rows, and `value` rows lie outside the grid."""
 
     def prepare(self) -> None:
         if not isinstance(self.model, Histogram):

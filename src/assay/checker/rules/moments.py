@@ -1,4 +1,5 @@
-"""Class means and covariances recomputed from the rows, and the Gaussian classifier that they define (claim D19)."""
+"""Class means and covariances recomputed from the rows, and the Gaussian classifier that they define (claim
+lda.optimality)."""
 
 import math
 from typing import Any
@@ -97,8 +98,8 @@ def _mixture(W: np.ndarray, slack: float, share: float, added: np.ndarray) -> tu
 
 
 class GaussianClasses(Rule):
-    """D19/3. The listed means and covariances are those of the rows, and the model's scores are those of Gaussian
-    classes with them.
+    """gaussian.mle. The listed means and covariances are those of the rows, and the model's scores are those of
+    Gaussian classes with them.
 
     With S the exact covariance in scaled columns and S - mu I positive semidefinite, a vector u that should solve
     S u = t is within |t - S u| / mu of the solution, and a matrix P that should be the inverse of S is within

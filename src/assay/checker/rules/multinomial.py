@@ -33,7 +33,7 @@ def softmax(view: View) -> Softmax:
 
 
 class MultinomialGap(Rule):
-    """D09: 1/2 |W|^2 + sum C_i (ln sum_k exp(s_ik) - s_iy).
+    """multinomial.gap: 1/2 |W|^2 + sum C_i (ln sum_k exp(s_ik) - s_iy).
 
     Any rows p_i of the simplex with sum C_i p_i = sum C_i e_(y_i) (for a free intercept) give the bound
     sum C_i KL(p_i || softmax(s_i)) + 1/2 |W - V|^2, V = sum C_i (e_(y_i) - p_i) x_i'. Here p = softmax(s) as

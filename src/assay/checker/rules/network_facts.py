@@ -1,4 +1,5 @@
-"""Facts about networks that were learnt by counting: their counts, their structure, their marginals (claims D26).
+"""Facts about networks that were learnt by counting: their counts, their structure, their marginals (claims
+chow-liu.optimal).
 
 The cost of a graph is a sum over its families, of f (r - 1) q - LL (q combinations of parents, r states) or of minus
 the logarithm of the rows' probability under even Dirichlet priors. Counts are exact; only logarithms are rounded.
@@ -25,8 +26,8 @@ _LOGS = 1e-13  # relative error of a logarithm of the gamma function, generously
 
 
 class Counts(Rule):
-    """D26/2: no stored count differs from that of the rows, each counted as often as its weight says and gaps shared
-    out by the model, by more than the value."""
+    """network.counts: no stored count differs from that of the rows, each counted as often as its weight says and gaps
+    shared out by the model, by more than the value."""
 
     def prepare(self) -> None:
         self.net: Net = self.model.net
@@ -146,8 +147,8 @@ def _occurring(config: np.ndarray, cells: int, states: int) -> tuple[np.ndarray,
 
 
 class LocalOptimum(Families):
-    """D26/3: no edge can be added, deleted or reversed, within the limits, so that the cost falls by more than the
-    value."""
+    """network.local-optimum: no edge can be added, deleted or reversed, within the limits, so that the cost falls by
+    more than the value."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -204,8 +205,8 @@ class LocalOptimum(Families):
 
 
 class Optimum(Families):
-    """D26/4: no directed acyclic graph on these columns, with at most so many parents, costs less by more than the
-    value."""
+    """network.optimum: no directed acyclic graph on these columns, with at most so many parents, costs less by more
+    than the value."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -236,7 +237,7 @@ class Optimum(Families):
 
 
 class BestTree(Families):
-    """D26/1: no tree over the columns has a log-likelihood larger by more than the value.
+    """chow-liu.optimal: no tree over the columns has a log-likelihood larger by more than the value.
 
     A tree gains n times the sum of the mutual informations along its edges. If each pair that is no edge has at most
     the information of every edge on the path between them, up to k, an exchange of edges shows that no tree gains more
@@ -284,7 +285,8 @@ class BestTree(Families):
 
 
 class Marginals(Rule):
-    """D26/5: the listed probabilities are those of the states of each node, none off by more than the value."""
+    """network.marginals: the listed probabilities are those of the states of each node, none off by more than the
+    value."""
 
     def prepare(self) -> None:
         self.net: Net = self.model.net

@@ -1,4 +1,5 @@
-"""Facts about networks with numbers among their nodes (claims D62): their regressions, and their structure.
+"""Facts about networks with numbers among their nodes (claims network.local-optimum-mixed): their regressions, and
+their structure.
 
 Columns of numbers are taken as z = (x - mean) / deviation over all rows; the deviation is 1 if below 1e-12 |mean|. The
 cost of a number with k numeric parents is f (k + 2) q - sum over the q combinations of its other parents of
@@ -7,7 +8,7 @@ cost of a number with k numeric parents is f (k + 2) q - sum over the q combinat
 
 s their mean squared residual after the best linear function of the numeric parents, those directions left out along
 which these vary by at most 1e-12, or by 1e-10 of the most. With n < k + 2 the function is 0, and v = 1. The cost of a
-node with states is that of claims D26; a number is no parent of it.
+node with states is that of claims chow-liu.optimal; a number is no parent of it.
 """
 
 import math
@@ -125,7 +126,8 @@ def residual(moments: np.ndarray, off: float) -> tuple[float, float]:
 
 
 class MixedLocalOptimum(MixedFamilies, LocalOptimum):
-    """D62/1: as D26/3, for networks with numbers among their nodes; the score is penalised."""
+    """network.local-optimum-mixed: as network.local-optimum, for networks with numbers among their nodes; the score is
+    penalised."""
 
     def prepare(self) -> None:
         MixedFamilies.prepare(self)
@@ -142,7 +144,8 @@ class MixedLocalOptimum(MixedFamilies, LocalOptimum):
 
 
 class MixedOptimum(MixedFamilies, Optimum):
-    """D62/2: as D26/4, for networks with numbers among their nodes; the score is penalised."""
+    """network.optimum-mixed: as network.optimum, for networks with numbers among their nodes; the score is
+    penalised."""
 
     def prepare(self) -> None:
         MixedFamilies.prepare(self)
@@ -151,8 +154,9 @@ class MixedOptimum(MixedFamilies, Optimum):
 
 
 class Regressions(MixedFamilies):
-    """D62/3: no other regressions of the numbers, of variances at least a millionth of the columns', have a likelihood
-    larger by more than the value; with n < k + 2 rows a combination counts as if it had the column's moments."""
+    """network.regressions: no other regressions of the numbers, of variances at least a millionth of the columns', have
+    a likelihood larger by more than the value; with n < k + 2 rows a combination counts as if it had the column's
+    moments."""
 
     def prepare(self) -> None:
         super().prepare()

@@ -1,4 +1,5 @@
-"""Answers of a network given evidence: most probable states, and probabilities of all states (claims D26/6, D26/7).
+"""Answers of a network given evidence: most probable states, and probabilities of all states (claims
+network.explanation, network.posterior).
 
 Nodes are summed out, or maximised over, one after the other, in an order of the checker's own: each time the one whose
 neighbours have the smallest table. Tables hold logarithms, so that nothing underflows; every number on the way is a sum
@@ -106,8 +107,8 @@ def _max(table: np.ndarray, axis: int) -> np.ndarray:
 
 
 class Explanation(Query):
-    """D26/6: no other states of the nodes that `states` names have, with `given`, a probability whose logarithm is
-    larger by more than the value."""
+    """network.explanation: no other states of the nodes that `states` names have, with `given`, a probability whose
+    logarithm is larger by more than the value."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -125,8 +126,8 @@ class Explanation(Query):
 
 
 class Posterior(Query):
-    """D26/7: the listed probabilities are those of the states of each node with `given`, none off by more than the
-    value."""
+    """network.posterior: the listed probabilities are those of the states of each node with `given`, none off by more
+    than the value."""
 
     def measure(self) -> float:
         told = np.split(self.witness("marginals", sum(self.net.sizes)), np.cumsum(self.net.sizes)[:-1])

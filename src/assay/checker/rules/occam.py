@@ -10,7 +10,7 @@ from assay.checker.rules.trees import Trees
 
 
 class Occam(CountedRisk):
-    """P09: the Clopper-Pearson limit of the training errors at delta times the prior of the tree."""
+    """occam: the Clopper-Pearson limit of the training errors at delta times the prior of the tree."""
 
     def prepare(self) -> None:
         super().prepare()

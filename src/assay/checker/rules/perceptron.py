@@ -1,4 +1,4 @@
-"""Sample compression of a perceptron: its weights are a sum of updates on a few rows (P16/1)."""
+"""Sample compression of a perceptron: its weights are a sum of updates on a few rows (compression.perceptron)."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from assay.checker.rule import Rule, View
 
 
 class PerceptronCompression(Rule):
-    """P16/1: w and b are the sum of rate y (x, 1) over updates, which row numbers and counts tell.
+    """compression.perceptron: w and b are the sum of rate y (x, 1) over updates, which row numbers and counts tell.
 
     Message: the number M of updates of each hyperplane, with weight 6 / (pi^2 (M + 1)^2), and how they spread over
     the k rows: C(M - 1, k - 1) ways if there is one hyperplane, C(M + k - 1, k - 1) each if there are more.

@@ -13,7 +13,8 @@ _CRITERIA = ("gini", "entropy", "squared_error")
 
 
 class PrunedTree(Rule):
-    """D33: R(T) + alpha leaves of the model exceeds that of the best subtree of the grown tree by at most the value.
+    """tree.pruned: R(T) + alpha leaves of the model exceeds that of the best subtree of the grown tree by at most the
+    value.
 
     R sums over leaves the share of the rows times their impurity. The rows are sent down the grown tree; the best
     subtree is found from the leaves up, each node costing the smaller of R(t) + alpha and its children together.

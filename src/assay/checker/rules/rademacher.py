@@ -1,4 +1,5 @@
-"""A bound on the error rate of a stump from how well stumps follow random signs on the training rows (P11)."""
+"""A bound on the error rate of a stump from how well stumps follow random signs on the training rows
+(rademacher.empirical)."""
 
 import math
 from decimal import Decimal, localcontext
@@ -18,7 +19,8 @@ _KEPT = 2**25  # entries of X that are sorted in one pass over the rows
 
 
 class StumpComplexity(CountedRisk):
-    """P11: errors / n + U / (N n) + sqrt((9 + 4 / N) ln(1 / delta) / (2 n)), N = 16 vectors of n signs.
+    """rademacher.empirical: errors / n + U / (N n) + sqrt((9 + 4 / N) ln(1 / delta) / (2 n)), N = 16 vectors of n
+    signs.
 
     U is the sum over the vectors of the largest sum_i sign_i h(x_i) of a stump h with values -1 and +1: for each column
     the largest |sum of signs above a border minus sum below it|, borders only between different values, and |sum of all

@@ -1,4 +1,5 @@
-"""Fisher's criterion: that no direction has a larger ratio of scatter between classes to scatter within (claim D19)."""
+"""Fisher's criterion: that no direction has a larger ratio of scatter between classes to scatter within (claim
+lda.optimality)."""
 
 import math
 
@@ -11,7 +12,7 @@ from assay.checker.rules.moments import ClassMoments
 
 
 class FisherOptimality(Rule):
-    """D19. The first pass gives the class means, the second W = sum_k omega_k S_k about them, shrunk as
+    """lda.optimality. The first pass gives the class means, the second W = sum_k omega_k S_k about them, shrunk as
     declared.
 
     Columns are scaled by powers of two, a change of coordinates that leaves every ratio as it is. Two

@@ -21,7 +21,8 @@ MOST_ROWS = 2_000
 
 
 class KernelComponents(Rule):
-    """D18/2: the directions of the model hold the largest variance of the rows in the kernel's space, up to `value`.
+    """kernel-pca.optimality: the directions of the model hold the largest variance of the rows in the kernel's space,
+    up to `value`.
 
     G = H K H, H = I - 1 1'/n, over all training rows; V are the model's coefficients, each row of length one; V
     need be orthonormal only to eta = |V'V - I|, which is paid for. Variances are eigenvalues divided by n.

@@ -17,8 +17,8 @@ BALL_WIDTHS = tuple(2.0**exponent for exponent in range(-30, 11))
 
 
 class UniformStability(MarginRule):
-    """P17: the optimum of 1/2 |w|^2 + C sum c(y_i) loss(z_i), no intercept, kappa(x, x) = 1 for every x; the loss is
-    the logistic or the hinge loss, whose slopes are at most 1.
+    """stability.uniform: the optimum of 1/2 |w|^2 + C sum c(y_i) loss(z_i), no intercept, kappa(x, x) = 1 for every x;
+    the loss is the logistic or the hinge loss, whose slopes are at most 1.
 
     With b = 2 C max(c) / rho, how far replacing a row can move the ramp at rho anywhere, the error rate is at most
     mean of ramp(z_i / rho) + b + (2 n b + 1) sqrt(ln(21 / delta) / (2n)) + 2 sqrt(2 gap) / rho, the last because the
@@ -27,9 +27,9 @@ class UniformStability(MarginRule):
 
     gap: Any
 
-    def build_on(self, template: str) -> float:
+    def build_on(self, name: str) -> float:
         """Find the gap; return the constant column of its problem, and refuse a problem that a row can move far."""
-        self.position, self.gap = self.context.rule_for(self.choice("gap", [template]))
+        self.position, self.gap = self.context.rule_for(self.choice("gap", [name]))
         gap, column = self.gap, getattr(self.gap, "column", 0.0)
         if not isinstance(gap, Penalised) or gap.loss_name not in ("logistic", "hinge") or gap.l1 or gap.l2 != 1:
             raise Rejected("the gap it builds on is that of another penalty or a steep loss")
@@ -41,7 +41,7 @@ class UniformStability(MarginRule):
         super().prepare()
         if self.intercept or not self.model.binary or getattr(self.model, "kind", "") not in ("rbf", "laplacian"):
             raise Rejected("it needs two classes, no intercept and a kernel with kappa(x, x) = 1")
-        self.build_on("D04/2")
+        self.build_on("kernel-duality-gap")
         self.rho, self.sums, self.length = self.number("rho"), Sums(1), 1.0
         if self.rho not in WIDTHS:
             raise Rejected("rho must be a power of two from 2^-20 to 1")
@@ -65,8 +65,8 @@ class UniformStability(MarginRule):
 
 
 class StabilityInBall(UniformStability):
-    """P17/2: the same for linear scores of rows no longer than R: the optimum of 1/2 |u|^2 + C sum c(y_i) loss(z_i),
-    u = w without intercept, or u = (w, b / s), whose rows (x, s) are no longer than r = sqrt(R^2 + s^2).
+    """stability.ball: the same for linear scores of rows no longer than R: the optimum of 1/2 |u|^2 + C sum c(y_i)
+    loss(z_i), u = w without intercept, or u = (w, b / s), whose rows (x, s) are no longer than r = sqrt(R^2 + s^2).
     b = 2 C max(c) r^2 / rho, the last term has the factor r, rho is one of 41 powers of two.
     """
 
@@ -74,7 +74,7 @@ class StabilityInBall(UniformStability):
         MarginRule.prepare(self)
         if not self.model.binary:
             raise Rejected("it needs two classes")
-        column = self.build_on("D04/1")
+        column = self.build_on("duality-gap")
         if self.intercept != (column > 0):
             raise Rejected("intercept does not fit the problem of the gap")
         self.radius = self.number("radius")

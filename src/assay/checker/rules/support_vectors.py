@@ -1,4 +1,5 @@
-"""Sample compression of a support vector machine: the optimum for the support vectors alone is near (P16/2)."""
+"""Sample compression of a support vector machine: the optimum for the support vectors alone is near
+(compression.support-vectors)."""
 
 from decimal import localcontext
 from fractions import Fraction
@@ -14,7 +15,8 @@ from assay.checker.rules.kernel_gap import HingeMachine
 
 
 class SupportCompression(HingeMachine):
-    """P16/2: the machine that is optimal for the support vectors alone has |w - w*| <= sqrt(2 gap) on these rows.
+    """compression.support-vectors: the machine that is optimal for the support vectors alone has |w - w*| <= sqrt(2
+    gap) on these rows.
 
     g(x) = <w*, phi(x)> + offset step; t(x) = slope sqrt(kappa(x, x)) + step / 2, with sqrt(2 gap) <= slope and
     |b - offset step| <= step / 2. Message: slope and step from 2^-30 .. 2^10 (1/41 each), offset m with weight

@@ -320,7 +320,7 @@ def _check_outputs(kind: str, value: np.ndarray, extra: np.ndarray, root: np.nda
 
 
 class TreeSize(Rule):
-    """D27: number of leaves and depth of a single tree."""
+    """tree.facts: number of leaves and depth of a single tree."""
 
     def prepare(self) -> None:
         model = self.model
@@ -353,7 +353,7 @@ def _size(model: Trees) -> tuple[int, int]:
 
 
 class BoostingProduct(Rule):
-    """D24: the training error is at most the mean of exp(-y f), the product of the normalisers."""
+    """adaboost.product: the training error is at most the mean of exp(-y f), the product of the normalisers."""
 
     def prepare(self) -> None:
         model: Any = self.model

@@ -23,7 +23,7 @@ _MOST_MEMBERS = 2**13  # a number is held for each pair of them
 
 
 class OutOfBagVote(Rule):
-    """P19: the error of the vote is at most factor * E g, g the loss of a member or of a pair of members.
+    """pac-bayes.vote: the error of the vote is at most factor * E g, g the loss of a member or of a pair of members.
 
     Bags are drawn again from the seeds; rows of the `shared` sample are in every bag. With p the mean over members
     (pairs) of their mean losses on out-of-bag rows, n the harmonic mean of the numbers of these rows, r = 2^rate:

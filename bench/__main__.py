@@ -12,6 +12,7 @@ NAMES = (
     "linear_full",
     "parquet",
     "patch",
+    "scale",
     "validity",
     "svm",
     "svm_limits",
@@ -37,4 +38,5 @@ def main() -> None:
     import_module(f"bench.{sys.argv[1]}").main(sys.argv[2:])
 
 
-main()
+if __name__ == "__main__":  # worker processes import this file too
+    main()

@@ -12,7 +12,7 @@ from decimal import Decimal
 from numbers import Integral, Real
 from os import PathLike
 from os.path import exists
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -49,6 +49,16 @@ _LEAST_DELTA = 1e-50  # no data can show that a statement fails more rarely
 _EXACT_INTEGERS = 2**53  # integers up to here are doubles
 
 
+class Diagram(NamedTuple):
+    """A network of units as `assay.plot.network` draws it: weights (from, to) between its layers, the names of these,
+    weights from the first hidden layer to itself; a cascade has units that read all units before them instead."""
+
+    weights: list[np.ndarray]
+    names: list[str]
+    back: np.ndarray | None = None
+    is_cascade: bool = False
+
+
 class Learner(CallbackSupportMixin, BaseEstimator):
     """Base class of every Assay learner.
 
@@ -57,7 +67,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     card : Card
         Model, strategy, algorithm and guarantee; a class attribute.
     family : str
-        Which of the checker's predictors reads the fitted parameters; a class attribute.
+        Which of the checker's predictors reads the fitted parameters; a class attribute, "" if none does.
     figure : str
         Which function of `assay.plot` draws the fitted model alone; a class attribute.
     more_arrays : tuple of str
@@ -71,7 +81,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     """
 
     card: ClassVar[Card]
-    family: ClassVar[str]
+    family: ClassVar[str] = ""
     figure: ClassVar[str] = "history"
     more_arrays: ClassVar[tuple[str, ...]] = ()
     probabilities_of_family: ClassVar[bool] = True
@@ -170,7 +180,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             Name of that column.
         """
         check_is_fitted(self)
-        if not hasattr(self, "family") or not self._task:
+        if not self.family or not self._task:
             raise refuse(self, "it predicts nothing by itself, so there is nothing to certify.")
         if not isinstance(delta, Real) or not _LEAST_DELTA <= delta < 1:
             raise refuse(
@@ -225,6 +235,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         if asked.clip is not None and not (np.isfinite(asked.clip) and asked.clip > 0):
             raise refuse(self, f"clip must be a finite number > 0 (the largest absolute error); got {asked.clip!r}.")
 
+    def diagram(self) -> Diagram | None:
+        """Return the layers of a network of units; None for a learner that is none."""
+        return None
+
     def members(self) -> Sequence["Learner"]:
         """Return the fitted learners that this one is made of, for a family with members."""
         return ()
@@ -232,7 +246,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     def stored(self) -> StoredModel:
         """Return this fitted model as plain data: class, parameters and exactly the arrays of its family."""
         check_is_fitted(self)
-        if not hasattr(self, "family"):
+        if not self.family:
             raise refuse(self, "it has no family, so that there is nothing to store.")
         return storing.stored(self)
 

@@ -14,8 +14,12 @@ import pytest
 import assay
 from assay.checker.family import read_model
 from assay.checker.predictors import margins
-from assay.data import Table, read
+from assay.checker.record import Rejected
+from assay.data import ColumnType, Encoding, Table, raw_table, read
+from assay.learning.folded import FoldedTable, FoldVote
+from assay.learning.model import TableModel
 from assay.persist import ModelFileError
+from assay.tree import DecisionTreeClassifier
 from tests.certificate.forged_files import Parts, forgeries_of_the_record
 from tests.certificate.test_forged_files import chosen, opened
 
@@ -129,4 +133,29 @@ def test_a_table_model_in_a_table_model_is_refused(folder, tmp_path):
     parts.record["members"] = [inner]
     (tmp_path / "file").write_bytes(parts.content())
     with pytest.raises(ModelFileError):
+        assay.load(tmp_path / "file")
+
+
+def test_a_model_that_reads_its_own_target_is_refused(folder, tmp_path):
+    """Its hold-out rows are right without exception, and new rows have no target to read."""
+    table = table_of(("gaps", "town", "y"))
+    source, target = raw_table(table), ColumnType("y", "nominal", ("no", "yes"))
+    held = np.arange(0, 120, 3)
+    train = np.setdiff1d(np.arange(120), held)
+    rows = source.take(train).typed()
+    encoding = Encoding.fit(rows)
+    learner = DecisionTreeClassifier().fit(encoding.apply(rows), source.text("y")[train].astype(str))
+    model = TableModel(target, encoding, learner)
+    with pytest.raises(Rejected, match="reads the column that it predicts"):
+        read_model(model.stored())
+    folds = FoldedTable(
+        target, FoldVote([TableModel(ColumnType("town", "text"), encoding, learner)] * 2, learner.classes_)
+    )
+    with pytest.raises(Rejected, match="reads the column that it predicts"):
+        read_model(folds.stored())
+    certificate = certified_table("classify", folder)
+    parts = Parts.of(certificate.content)
+    parts.record["parameters"]["target"]["name"] = "town"
+    (tmp_path / "file").write_bytes(parts.content())
+    with pytest.raises(ModelFileError, match="reads the column that it predicts"):
         assay.load(tmp_path / "file")

@@ -17,8 +17,7 @@ ROOMS = (
     "cluster", "decomposition", "mixture", "naive_bayes", "semi_supervised", "multiclass",
 )  # fmt: skip
 DEFAULTS = {  # "defaults" of that page, and the rows about the learner
-    "ElasticNet": {"max_iter", "tol"},
-    "Lasso": {"max_iter", "tol"},
+    **{name: {"max_iter", "tol"} for name in ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV")},
     "LogisticRegression": {"solver", "max_iter"},
     "Perceptron": {"tol"},
     "SGDClassifier": {"eta0"},

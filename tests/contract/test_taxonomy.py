@@ -13,13 +13,16 @@ from assay.kernel_model import KernelLogisticRegression
 from assay.kernel_ridge import KernelRidge
 from assay.linear_model import (
     ElasticNet,
+    ElasticNetCV,
     GammaRegressor,
     GeneralizedLinearRegressor,
     Lasso,
+    LassoCV,
     LinearRegression,
     LogisticRegression,
     PoissonRegressor,
     Ridge,
+    RidgeCV,
     SGDClassifier,
     SGDRegressor,
     TweedieRegressor,
@@ -117,6 +120,9 @@ def test_rows_are_remembered_and_bad_ones_refused(learner):
 CONVEX = [
     LinearRegression(),
     Ridge(alpha=2.0),
+    RidgeCV(),
+    LassoCV(tol=1e-10, cv=3),
+    ElasticNetCV(tol=1e-10, cv=3),
     Lasso(alpha=0.05, tol=1e-10),
     ElasticNet(alpha=0.1, l1_ratio=0.3, tol=1e-10),
     LogisticRegression(C=0.7),

@@ -1,6 +1,7 @@
 """Files as people have them: other encodings, packed, JSON, Excel. The oracle is the same table, saved by pandas."""
 
 import gzip
+import json
 import zipfile
 from datetime import datetime
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from assay.cli.app import app
 from assay.data import raw_chunks, raw_table, read
 from assay.data.places import Content, form_of, guessed_encoding
+from assay.data.records import from_records
 
 GERMAN = pd.DataFrame({"größe": [1.5, 2.0, 3.25] * 4, "straße": ["Müllerweg", "Café", "Œuvre"] * 4})
 CHINESE = pd.DataFrame({"城市": ["北京", "上海", "广州", "重庆"] * 3, "价格": [1.0, 2.0, 3.5, 4.0] * 3})
@@ -137,6 +139,53 @@ def test_excel_as_pandas_writes_it(tmp_path):
     (tmp_path / "bad.xlsx").write_bytes(b"no workbook")
     with pytest.raises(ValueError, match="cannot be read as an Excel workbook"):
         read(tmp_path / "bad.xlsx")
+
+
+def test_records_of_which_each_has_a_column_of_its_own_are_no_table(tmp_path):
+    few, many = ([{"x": 1, f"a{i}": 0} for i in range(n)] for n in (200, 3000))
+    (tmp_path / "few.json").write_text(json.dumps(few))
+    (tmp_path / "many.json").write_text(json.dumps(many))
+    assert len(raw_table(tmp_path / "few.json").names) == 201
+    with pytest.raises(ValueError, match="3000 rows and 3001 columns or more would be nearly empty"):
+        raw_table(tmp_path / "many.json")
+    assert from_records(many, "here", {"x"}).to_pydict() == {"x": [1.0] * 3000}
+
+
+@pytest.mark.parametrize(
+    "number", [1, 1.0, -0.0, 1.5, 1e-7, 0.1, 1e15, 1e16, 2.0**53, 1e300, float("inf"), float("nan"), True]
+)
+def test_a_number_is_spelled_alike_whatever_is_beside_it(number):
+    """A request to `assay serve` is read beside others, and must be answered as if it came alone."""
+    alone, beside = (from_records([{"a": one} for one in cells], "here") for cells in ([number], [number, "text"]))
+    assert raw_table(alone).text("a")[0] == raw_table(beside).text("a")[0]
+
+
+def workbook(path, rows):
+    """Write a sheet of which only the XML is given, row by row."""
+    openpyxl = pytest.importorskip("openpyxl")
+    openpyxl.Workbook().save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    members["xl/worksheets/sheet1.xml"] = (
+        f'<worksheet xmlns="{space}"><sheetData>{rows}</sheetData></worksheet>'.encode()
+    )
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_one_cell_far_away_does_not_make_a_sheet_large(tmp_path):
+    cell = '<row r="{0}"><c r="{1}{0}"><v>{0}</v></c></row>'
+    wide = "".join(cell.format(i, "XFD") for i in range(1, 2001))
+    with pytest.raises(ValueError, match="16384 columns or more would be nearly empty"):
+        raw_table(workbook(tmp_path / "wide.xlsx", wide))
+    deep = cell.format(1, "A") + cell.format(2, "A") + cell.format(10**12, "A")
+    with pytest.raises(ValueError, match="1048576 rows and 1 columns or more would be nearly empty"):
+        raw_table(workbook(tmp_path / "deep.xlsx", deep))
+    apart = cell.format(1, "A") + cell.format(2, "A") + cell.format(10**6, "A")  # rows between them are none
+    assert raw_table(workbook(tmp_path / "apart.xlsx", apart)).text("1").tolist() == ["2", "1000000"]
 
 
 def test_bytes_in_memory_are_a_csv_file():

@@ -80,6 +80,14 @@ def test_json_and_csv_are_answered_with_what_the_model_says_of_the_frame(classif
     assert answer["notes"] == []
 
 
+def test_columns_that_the_model_does_not_read_cost_nothing(classifier):
+    rows = [row | {f"more {i}": i} for i, row in enumerate(records(frame(3000, 7)))]
+    with client(classifier) as at:
+        answer = at.post("/predict", json={"rows": rows})
+    said = [one["prediction"] for one in answer.json()["predictions"]]
+    assert said == classifier[0].predict(frame(3000, 7)).tolist()
+
+
 def test_numbers_get_intervals(regressor):
     model, certificate = regressor
     new = frame(10, 3)

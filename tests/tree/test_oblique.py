@@ -13,9 +13,8 @@ from sklearn.model_selection import cross_val_score
 
 import assay
 from assay.tree import DecisionTreeClassifier, ObliqueTreeClassifier, impurity
-from assay.tree._oblique import best_threshold
-from assay.tree._soft import SoftTree, loss_and_gradient, routes
-from assay.tree.growth._directions import discriminant, logistic, perceptron
+from assay.tree._oblique import SoftTree, best_threshold, loss_and_gradient, routes
+from assay.tree._oblique_directions import discriminant, logistic, perceptron
 
 LEARNERS = ("logistic", "lda", "perceptron")
 

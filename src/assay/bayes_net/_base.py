@@ -75,7 +75,6 @@ class NetworkLearner(Learner):
     edges_: np.ndarray
     counts_: np.ndarray
     gaussians_: np.ndarray
-    network_: Network
     constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": Number(low=0.0, why="it is a number of rows")}
 
     # The stored form -------------------------------------------------------------------------------------------
@@ -98,7 +97,14 @@ class NetworkLearner(Learner):
         return self.columns_
 
     def _derive(self) -> None:
-        self.network_ = _network.network_of(self, self._node_types())
+        self._network = float(self.alpha), _network.network_of(self, self._node_types())
+
+    @property
+    def network_(self) -> Network:
+        """The network with its probabilities, which follow `alpha` when this is set after the fit, as `alpha_` does."""
+        if self._network[0] != float(self.alpha):
+            self._derive()
+        return self._network[1]
 
     # Rows ---------------------------------------------------------------------------------------------------------
 

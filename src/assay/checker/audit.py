@@ -24,7 +24,7 @@ from assay.claims.model import StoredModel
 
 _READ = ("assay.checker", "assay.claims", "assay.data.blocks")
 _FAMILY = ("assay.checker.families", "assay.checker.rules")
-_PRINTED = tuple(f"assay.claims.{name}" for name in ("words", "sentences", "directory"))  # no verdict rests on it
+_PRINTED = ("assay.claims.words", "assay.claims.sentences", "assay.claims.directory", "assay.checker.printed")
 _TABLES = ("CLAIMS", "FAMILY")  # lists of every claim there is: only those of the certificate are followed
 _ROOTS = (("assay.checker.verify", "verify"), ("assay.claims.document", "from_json"))
 _TABLE_ROOT = ("assay.checker.tables", "verify_table")  # where a model of a table is judged

@@ -97,6 +97,16 @@ class SquaredErrors:
         )
 
 
+def listed_rows(rule: Rule, beside: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the witness `rows` of distinct row numbers, sorted, and the integers of the witness beside them."""
+    rows = rule.witness("rows", None, integer=True)
+    order = np.argsort(rows, kind="stable")
+    rows, other = rows[order], rule.witness(beside, len(rows), integer=True)[order]
+    if not len(rows) or np.any(rows[1:] == rows[:-1]):
+        raise Rejected("rows is empty or names a row twice")
+    return rows, other
+
+
 class ErrorFloor(Rule):
     """train.error-floor: rows of one group are identical, so a classifier errs on all but the most frequent label of
     each."""
@@ -105,7 +115,7 @@ class ErrorFloor(Rule):
         if self.model.classes is None:
             raise Rejected("it needs a classifier")
         self.check_rows()
-        self.where, self.group = self.listed("rows", "group")
+        self.where, self.group = listed_rows(self, "group")
         if self.group.min() < 0 or self.group.max() >= len(self.group):
             raise Rejected("groups must be numbered from 0")
         groups = int(self.group.max()) + 1

@@ -201,15 +201,6 @@ class Rule:
         self.witnesses.add(name)
         return array(self.claim.witness[name], name, shape, integer=integer)
 
-    def listed(self, name: str, beside: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return a witness of distinct row numbers, sorted, and the integers beside them."""
-        rows = self.witness(name, None, integer=True)
-        order = np.argsort(rows, kind="stable")
-        rows, other = rows[order], self.witness(beside, len(rows), integer=True)[order]
-        if not len(rows) or np.any(rows[1:] == rows[:-1]):
-            raise Rejected(f"{name} is empty or names a row twice")
-        return rows, other
-
     def check_rows(self) -> None:
         if self.count("rows") != self.rows:
             raise Rejected(f"rows is {self.params['rows']}, recounted {self.rows}")

@@ -1,7 +1,6 @@
 """What the checker says, as plain data: a verdict for each claim and a report of them all."""
 
 from dataclasses import dataclass
-from html import escape
 from typing import NamedTuple
 
 WORDS = {
@@ -49,18 +48,11 @@ class Report:
         return "; ".join(failed) if failed or self.verdicts else "the certificate makes no claim"
 
     def __str__(self) -> str:
-        about = [self.about] if self.about and self.holds else []
-        return "\n".join([self._head, *(f"  {verdict}" for verdict in (self.structure, *self.verdicts)), *about])
+        from assay.checker.printed import report_text
+
+        return report_text(self)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(v.claim)}</td><td>{WORDS[v.status]}</td><td>{escape(v.reason)}</td></tr>"
-            for v in (self.structure, *self.verdicts)
-        )
-        heads = "<tr><th>claim</th><th>verdict</th><th>reason</th></tr>"
-        about = f"<p>{escape(self.about)}</p>" if self.about and self.holds else ""
-        return f"<p><b>{self._head}</b></p><table>{heads}{rows}</table>{about}"
+        from assay.checker.printed import report_html
 
-    @property
-    def _head(self) -> str:
-        return "The certificate holds." if self.holds else "The certificate does not hold."
+        return report_html(self)

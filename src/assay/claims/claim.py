@@ -5,7 +5,7 @@ holds claims that are read together, fingerprints of data and model, and the led
 Nothing here computes or judges: `seal` makes these records, `verify` checks them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from assay.claims.definitions import Definition
-from assay.claims.directory import code, definition
+from assay.claims.directory import definition
 
 FORMAT = "assay-certificate/3"
 
@@ -59,11 +59,6 @@ class Claim:
         """Name of what is claimed, for some losses one of their own: "logistic.gap" for "duality-gap"."""
         found = definition(self.name)
         return self.name if found is None else found.called(self.params)
-
-    @property
-    def code(self) -> str:
-        """The code that the claim has in files, for example "P01/1"."""
-        return code(self.name)
 
     @property
     def is_fact(self) -> bool:
@@ -150,9 +145,7 @@ class Certificate:
     def find(self, name: str, **params: Any) -> Claim:
         """Return the first claim of that name whose params match."""
         for claim in self.claims:
-            found = definition(claim.name)
-            named = name == claim.name or (found is not None and name in (found.name, claim.kind))
-            if named and all(claim.params.get(k) == v for k, v in params.items()):
+            if name in (claim.name, claim.kind) and all(claim.params.get(k) == v for k, v in params.items()):
                 return claim
         raise KeyError(f"No claim {name} in this certificate; it has {', '.join(c.kind for c in self.claims)}.")
 
@@ -177,6 +170,8 @@ class Certificate:
         Each claim was made at a share of delta that was fixed before any of them was computed, so taking the
         smallest costs nothing more.
         """
+        from assay.claims.words import tightest
+
         return tightest(self.claims)
 
     def __str__(self) -> str:
@@ -192,10 +187,3 @@ class Certificate:
         from assay.claims.words import certificate_html
 
         return certificate_html(self)
-
-
-def tightest(claims: Iterable[Claim]) -> Claim | None:
-    """Return the smallest upper bound among claims, of the error rate if one bounds it; None if there is none."""
-    bounds = [claim for claim in claims if claim.quantity and claim.direction == "upper"]
-    rates = [claim for claim in bounds if claim.quantity == "error rate"]
-    return min(rates or bounds, key=lambda claim: claim.value, default=None)

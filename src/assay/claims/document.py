@@ -192,10 +192,8 @@ def _claim(record: Any, where: str) -> Claim:
 
 def _load_definitions(family: str) -> None:
     """Make the claims known that any certificate may make, and those of the family that the file names."""
-    own = family.partition(".")[0]
-    is_name = re.fullmatch(r"[a-z][a-z0-9_]{0,39}", own) is not None
-    for place in ("facts", "bounds", *([f"families.{own}"] if is_name else [])):
-        if find_spec(f"assay.checker.{place}") is not None:
+    for place in ("facts", "bounds", f"families.{family.partition('.')[0]}"):
+        if re.fullmatch(r"(families\.)?[a-z][a-z0-9_]{0,39}", place) and find_spec(f"assay.checker.{place}"):
             register(getattr(import_module(f"assay.checker.{place}"), "CLAIMS", {}))
 
 

@@ -1,12 +1,12 @@
 """A certificate in plain words, as text and as HTML; both come from the same lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from html import escape
 from typing import NamedTuple
 
-from assay.claims.claim import Certificate, Claim, tightest
+from assay.claims.claim import Certificate, Claim
 from assay.claims.directory import definition
 from assay.messages import Message
 from assay.text import shown
@@ -169,3 +169,10 @@ def _name(name: str) -> str:
     """Return the name of a claim that is not made, which may be called by its code."""
     found = definition(name)
     return name if found is None else found.name
+
+
+def tightest(claims: Iterable[Claim]) -> Claim | None:
+    """Return the smallest upper bound among claims, of the error rate if one bounds it; None if there is none."""
+    bounds = [claim for claim in claims if claim.quantity and claim.direction == "upper"]
+    rates = [claim for claim in bounds if claim.quantity == "error rate"]
+    return min(rates or bounds, key=lambda claim: claim.value, default=None)

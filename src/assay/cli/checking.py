@@ -14,6 +14,7 @@ from assay.checker.audit import audit as lines_of
 from assay.checker.audit import families_of, loaded, sizes
 from assay.checker.verdict import Report
 from assay.claims.claim import Certificate, Claim
+from assay.claims.directory import code
 from assay.claims.document import digest
 from assay.claims.words import assumptions
 from assay.cli.predicting import open_model, using
@@ -65,7 +66,7 @@ def _verify(
 def _record(certificate: Certificate, report: Report) -> dict[str, Any]:
     """Return the verdict for scripts."""
     claims = [
-        {"code": claim.code, "claim": verdict.claim, "verdict": verdict.status, "reason": verdict.reason,
+        {"code": code(claim.name), "claim": verdict.claim, "verdict": verdict.status, "reason": verdict.reason,
          "value": claim.value, "direction": claim.direction, "says": _statement(claim)}
         for claim, verdict in zip(certificate.claims, report.verdicts)
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from assay import datasets, learning, report
+from assay.claims.directory import code
 from assay.claims.sentences import outward, up
 from assay.claims.sentences import percent as percent_up
 from assay.cli import columns
@@ -224,7 +225,7 @@ def _record(found: Study, output: Output) -> dict[str, Any]:
         "baseline": found.baseline.holdout_error, "clip": found.clip, "rows": list(found.rows), "why": found.why,
         "notes": found.notes, "certify": "folds" if found.folds else "holdout",
         "claims": [
-            {"code": one.code, "value": one.value, "direction": one.direction, "says": one.statement}
+            {"code": code(one.name), "value": one.value, "direction": one.direction, "says": one.statement}
             for one in found.certificate.claims
         ],
         "model": str(output.out), "report": str(output.report), "leaderboard": rows,

@@ -288,9 +288,13 @@ def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:
     if types.is_boolean(values.type):  # spelled as Python and pandas write them to a CSV file
         words = [pa.scalar(word) for word in ("True", "False")]
         return pa.chunked_array([pc.if_else(chunk, *words) for chunk in values.chunks], pa.string())
-    if types.is_floating(values.type):  # NaN is a missing name
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-    return values.cast(pa.string())
+    if not types.is_floating(values.type):
+        return values.cast(pa.string())
+    values = values.cast(pa.float32()) if types.is_float16(values.type) else values
+    values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)  # NaN is a missing name
+    whole = pc.and_(pc.equal(pc.floor(values), values), pc.less_equal(pc.abs(values), float(2**53)))
+    digits = pc.if_else(whole, values, pa.scalar(0, values.type)).cast(pa.int64()).cast(pa.string())
+    return pc.if_else(whole, digits, values.cast(pa.string()))
 
 
 def _refuse_kind(name: str, kind: pa.DataType) -> None:

@@ -1,21 +1,28 @@
 """Tables in files that know the types of their cells and are read as a whole: JSON, JSON lines, Excel."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import zipfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import pyarrow as pa
 
-from assay.data.kinds import MIXED
+from assay.data.kinds import MIXED, as_text
 from assay.data.places import Place, opened, opened_text
 from assay.messages import Message
 
 _MISSING_PACKAGE = "reading Excel files needs openpyxl: pip install 'assay[excel]'."
+_EMPTY_CELLS = 2**21  # cells of a table that may be empty, however few are filled
+_FILLED_SHARE = 50  # of so many cells of a larger table, one must be filled
+_SHEET_ROWS = 2**20  # rows that a sheet of Excel can have
+_PACKED_MOST = 1032  # bytes that deflate makes of one, at most
 
 
-def from_records(records: Sequence[Any], where: Any) -> pa.Table:
+def from_records(records: Sequence[Any], where: Any, only: Collection[str] | None = None) -> pa.Table:
     """Return the table of records, each a mapping of column names to cells; a column that one lacks is missing there.
+
+    With `only`, other columns are left out.
 
     >>> from_records([{"a": 1, "b": "x"}, {"a": 2.5}], "here").to_pydict()
     {'a': [1.0, 2.5], 'b': ['x', None]}
@@ -23,7 +30,9 @@ def from_records(records: Sequence[Any], where: Any) -> pa.Table:
     for i, one in enumerate(records):
         if not isinstance(one, Mapping):
             raise ValueError(Message("file.record", file=str(where), row=i))
-    names = dict.fromkeys(str(name) for one in records for name in one)
+    names = dict.fromkeys(str(name) for one in records for name in one if only is None or name in only)
+    if len(names) * len(records) > max(_EMPTY_CELLS, _FILLED_SHARE * sum(map(len, records))):
+        raise ValueError(Message("file.sparse", file=str(where), rows=len(records), columns=len(names)))
     return _table([(name, [one.get(name) for one in records]) for name in names])
 
 
@@ -57,9 +66,10 @@ def cells(values: Sequence[Any], name: str) -> pa.Array:
     return pa.array([None if one is None else _spelled(one) for one in values], pa.string())
 
 
-def _spelled(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
+def _spelled(value: Any) -> str | None:
+    """Return a cell as text; a number as it is spelled in a column of numbers alone, whatever is beside it."""
+    if isinstance(value, float):
+        return as_text(pa.chunked_array([[value]], pa.float64()))[0].as_py()
     return value.isoformat() if isinstance(value, (datetime, date, time)) else str(value)
 
 
@@ -87,20 +97,52 @@ def read_excel(place: Place) -> pa.Table:
     with opened(place) as stream:
         try:
             book = load_workbook(stream, read_only=True, data_only=True)
-            rows = list(book.worksheets[0].iter_rows(values_only=True))
+            rows = list(_filled(book.worksheets[0].iter_rows(values_only=True), _unpacked(stream), place))
+        except _Sparse as error:
+            raise ValueError(error.args[0]) from None
         except Exception as error:  # whatever a damaged workbook makes a ZIP and an XML reader raise
             raise ValueError(Message("file.excel", file=str(place), why=str(error))) from None
-    rows = [row for row in rows if any(cell is not None for cell in row)]
     if not rows:
         raise ValueError(Message("file.excel-empty", file=str(place)))
     return _sheet(rows[0], rows[1:])
+
+
+class _Sparse(Exception):
+    """A sheet has far more empty cells than its file has content."""
+
+
+def _unpacked(stream: Any) -> int:
+    """Return how many bytes a workbook has at most when it is unpacked."""
+    with zipfile.ZipFile(stream) as archive:
+        return sum(min(one.file_size, _PACKED_MOST * one.compress_size) for one in archive.infolist())
+
+
+def _filled(rows: Iterable[Sequence[Any]], size: int, where: Any) -> Iterator[Sequence[Any]]:
+    """Yield the rows with a cell that is filled; a row that the sheet leaves out is one and the same object each time.
+
+    A cell takes several bytes of the sheet. One cell far to the right makes thousands of a row, and one far down
+    millions of rows, so that both are limited by what the file holds.
+    """
+    empty: Any = None
+    looked_at, width = 0, 0
+    for number, row in enumerate(rows):
+        width = max(width, len(row))
+        if number >= _SHEET_ROWS or looked_at > max(_EMPTY_CELLS, size):
+            raise _Sparse(Message("file.sparse", file=str(where), rows=number, columns=width))
+        if row is empty:
+            continue
+        looked_at += len(row)
+        if any(cell is not None for cell in row):
+            yield row
+        else:
+            empty = row
 
 
 def _sheet(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> pa.Table:
     """Return the columns below a header; those without a name and without cells are none."""
     columns = list(zip(*rows, strict=False)) or [()] * len(header)
     kept = [
-        (f"column {i + 1} (unnamed)" if name is None else _spelled(name), column)
+        (_spelled(name) or f"column {i + 1} (unnamed)", column)
         for i, (name, column) in enumerate(zip(header, columns, strict=False))
         if name is not None or any(cell is not None for cell in column)
     ]

@@ -224,7 +224,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.random_state_ = random = check_random_state(self.random_state)
         self.components_ = random.gamma(100.0, 0.01, (self.n_components, n_words))
         self.n_batch_iter_, self.n_iter_ = 1, 0
-        self.__dict__.pop("start_", None)
+        self.start_: np.ndarray | None = None
         return random
 
     def _run(self, documents: Documents, random: np.random.RandomState, log: FitLog) -> None:

@@ -37,7 +37,7 @@ def _monotone(model: Any, documents: Documents, rows: Rows) -> Claim | NotApplic
     """Return that no step of the batch method lowered the bound; the run is made again from nearly the same start."""
     if model.method != "variational" or model.learning_method != "batch":
         return NotApplicable("topics.monotone", Message("why.batch-only"))
-    if not hasattr(model, "start_"):
+    if model._from_file or model.start_ is None:
         return NotApplicable("topics.monotone", FIT_NOT_KEPT)
     steps = model.n_iter_
     if not steps:

@@ -485,7 +485,7 @@ class AdaBoostClassifier(ClassifierMixin, AdaBoost):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound prod Z_t of the training error."""
-        if not hasattr(self, "normalisers_"):
+        if self._from_file:
             yield NotApplicable("adaboost.product", FIT_NOT_KEPT)
             yield NotApplicable("boosting.margin-duality", FIT_NOT_KEPT)
             return

@@ -16,9 +16,9 @@ from assay.data.blocks import Block
 from assay.ensemble._losses import Loss
 from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.scan import Rows, rows_per_block, thread_map
-from assay.tree._bin_walk import SumOfTrees
 from assay.tree._decision_tree import known_rows
 from assay.tree._nodes import TreeModel
+from assay.tree._predict import SumOfTrees
 from assay.tree._reading import Read, read_columns
 
 

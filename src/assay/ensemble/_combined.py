@@ -55,7 +55,7 @@ LINKS = {"shares": SHARES, "logistic": LOGISTIC, "leaves": LEAVES, "counts": COU
 
 def is_ours(learner: Any) -> bool:
     """Tell whether a learner is one of Assay's, with a stored form that the checker reads."""
-    return isinstance(learner, Learner) and hasattr(learner, "family")
+    return isinstance(learner, Learner) and getattr(learner, "family", "") != ""
 
 
 @dataclass(frozen=True)

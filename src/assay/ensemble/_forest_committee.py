@@ -176,7 +176,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the bound of the error on new data by the rows that each forest did not see."""
-        if not hasattr(self, "bag_size_"):
+        if self._from_file:
             yield NotApplicable("pac-bayes.vote", FIT_NOT_KEPT)
             return
         if self.bag_size_ >= self.n_rows_ or rows.n_rows != self.n_rows_:

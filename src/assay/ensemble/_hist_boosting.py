@@ -18,18 +18,19 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
-from assay.base import streams
+from assay.base import label_classes, read_rows, streams
 from assay.card import Card, log, options
 from assay.ensemble._boosted import Boosted, BoostedClassifier, BoostedRegressor
 from assay.ensemble._hist_reading import as_asked, check_levels, groups_of, signs_of
-from assay.ensemble._hist_store import local_store, row_kinds, sampled_rows
+from assay.ensemble._hist_sources import LocalSource, Source, WorkerSource
 from assay.ensemble._losses import Loss
 from assay.ensemble._rounds import Rounds
 from assay.ensemble._stopping import Watch
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, refuse
-from assay.scan import Rows, one_blas_thread
+from assay.scan import Block, Rows, one_blas_thread
 from assay.scan.draws import Draw, draw_count
+from assay.scan.source import connected
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read, _has_types, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
@@ -106,8 +107,12 @@ class _HistGradientBoosting(Boosted):
     def _fit(self, X: Any, y: Any, sample_weight: Any, validation: tuple) -> None:
         self._check()
         began, more = time.perf_counter(), self.warm_start and self.has_nodes
-        data = self._read(as_asked(self, X, fitting=True), y, sample_weight, not more)
-        given = self._given_validation(*validation)
+        X = as_asked(self, X, fitting=True)
+        if not more and validation[0] is None and validation[1] is None and self._stays(X, y):
+            source: Source = self._on_workers(X, y, sample_weight)
+        else:
+            data = self._read(X, y, sample_weight, not more)
+            source = LocalSource(data, self._given_validation(*validation))
         loss = self._loss()
         if more and self.max_iter < self.n_iter_:
             raise refuse(
@@ -119,36 +124,41 @@ class _HistGradientBoosting(Boosted):
         if not more:
             self._random_seed = int(rng.randint(np.iinfo(np.uint32).max, dtype="u8"))
         seed = getattr(self, "_random_seed", 0)
-        draw = self._hold_out(data.rows.n_rows, seed) if given is None else None
-        kinds = row_kinds(data.rows.n_rows, data.weight, draw)
+        source.draw(None if source.has_validation else self._hold_out(source.n_rows, seed))
         if self.verbose:
-            print(f"Fitting gradient boosted rounds on {data.rows.n_rows} rows.")
-        self._boost(data, kinds, given, loss, seed, more)
+            print(f"Fitting gradient boosted rounds on {source.n_rows} rows.")
+        self._boost(source, loss, seed, more)
         if self.verbose:
             leaves = int(np.count_nonzero(self.node_child_ < 0))
             print(f"Fit {len(self.tree_root_)} trees in {time.perf_counter() - began:.3f} s ({leaves} leaves in all).")
 
-    def _boost(
-        self, data: Read, kinds: np.ndarray | None, given: Read | None, loss: Loss, seed: int, more: bool
-    ) -> None:
+    def _boost(self, source: Source, loss: Loss, seed: int, more: bool) -> None:
         levels = check_levels(self)
         rule = self._rule(signs_of(self, levels, loss.n_outputs))
         allowed = Allowed(self.n_features_in_, groups_of(self, self.n_features_in_), float(self.max_features), seed)
-        binner = find_bins(
-            data.rows.take(sampled_rows(data.rows.n_rows, seed, kinds)), self.max_bins, levels, self.n_jobs
-        )
+        binner = find_bins(source.sample(seed), self.max_bins, levels, self.n_jobs)
         if not more:
             self.drop_nodes()
-        with one_blas_thread(), FitLog(self, self.max_iter, *self._shown(data)) as log:
-            store = local_store(self, loss, binner, data, kinds, given)
+        with one_blas_thread(), FitLog(self, self.max_iter, *source.shown(self)) as log:
+            store = source.store(self, loss, binner)
             if not more:
                 self.base_score_ = store.start()
                 store.begin(self.base_score_)
-            watch = Watch(self, data, kinds, given, store, seed)
+            watch = Watch(self, source, store, seed)
             rounds = Rounds(self, rule, allowed, binner, store, seed)
             grown = rounds.run(self.max_iter, watch, log, self._report(watch))
         self.keep_nodes(joined(([self.nodes_] if more else []) + grown))
         self.train_score_, self.validation_score_ = np.array(watch.train), np.array(watch.validation)
+
+    def _stays(self, X: Any, y: Any) -> bool:
+        """Tell whether rows stay on the workers of a cluster: losses that need the residuals of a leaf, scorers and
+        weights of classes read them here."""
+        plain = self.scoring == "loss" or self.early_stopping is False
+        plain = plain and getattr(self, "class_weight", None) is None
+        plain = plain and self.loss not in ("absolute_error", "huber", "quantile")
+        if isinstance(X, Rows):
+            return plain and X.on_workers
+        return plain and hasattr(X, "__dask_graph__") and connected()
 
     def _hold_out(self, n: int, seed: int) -> Draw | None:
         """Return the draw of the rows to validate with, if the fit may stop early."""
@@ -353,17 +363,25 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
 
     def _read(self, X: Any, y: Any, weight: Any, reset: bool) -> Read:
         data = read_labelled(self, X, y, weight, reset=reset)
-        K = len(self.classes_)
-        data.y = data.y.astype(np.uint8 if K <= 256 else np.int32)
-        if K > 2 and self.loss == "exponential":
-            raise refuse(self, f"the exponential loss tells two classes apart; the data have {K}. Use log_loss.")
+        data.y = data.y.astype(self._code_type())
         return data
+
+    def _on_workers(self, X: Any, y: Any, weight: Any) -> WorkerSource:
+        rows = read_rows(self, X, y, weight)
+        self.columns_, self.classes_ = None, label_classes(self, rows)
+        return WorkerSource(rows.encoded(self.classes_), self._code_type())
+
+    def _code_type(self) -> Any:
+        K = len(self.classes_)
+        if K > 2 and self.loss == "exponential":
+            raise refuse(self, f"the exponential loss distinguishes two classes; the data have {K}. Use log_loss.")
+        return np.uint8 if K <= 256 else np.int32
 
     def _encoded(self, y: np.ndarray) -> np.ndarray:
         at = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         if not np.array_equal(self.classes_[at], y):
             raise refuse(self, "y_val has a label that y does not have.")
-        return at.astype(np.uint8 if len(self.classes_) <= 256 else np.int32)
+        return at.astype(self._code_type())
 
     def _loss(self) -> Loss:
         K = len(self.classes_)
@@ -430,12 +448,24 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
 
     def _read(self, X: Any, y: Any, weight: Any, reset: bool) -> Read:
         data = read_columns(self, X, y, weight, reset=reset)
-        self._encoded(data.y)
-        if self.loss == "poisson" and not data.y.sum() > 0:
-            raise refuse(self, "loss='poisson' requires non-negative y and sum(y) > 0.")
+        self._check_target(data.y.min(), data.y.max())
         if self.loss == "quantile" and self.quantile is None:
             raise refuse(self, "loss='quantile' needs its level: set quantile, for example to 0.9.")
         return data
+
+    def _on_workers(self, X: Any, y: Any, weight: Any) -> WorkerSource:
+        rows = read_rows(self, X, y, weight)
+        self.columns_ = None
+        if self.loss in ("poisson", "gamma"):
+            lows, highs = zip(*rows.map(_target_range))
+            self._check_target(min(lows), max(highs))
+        return WorkerSource(rows, np.float64)
+
+    def _check_target(self, low: float, high: float) -> None:
+        if self.loss == "poisson" and (low < 0 or not high > 0):
+            raise refuse(self, "loss='poisson' requires non-negative y and sum(y) > 0.")
+        if self.loss == "gamma" and low <= 0:
+            raise refuse(self, "loss='gamma' requires strictly positive y.")
 
     def _encoded(self, y: np.ndarray) -> np.ndarray:
         if self.loss == "poisson" and y.min() < 0:
@@ -450,3 +480,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
 
     def _loss(self) -> Loss:
         return Loss(self.loss, 0.9 if self.quantile is None else float(self.quantile))
+
+
+def _target_range(block: Block) -> tuple[float, float]:
+    return float(block.y.min()), float(block.y.max())

@@ -16,15 +16,14 @@ from assay.scan import rows_per_block, thread_map
 from assay.scan.draws import Draw, draw_share
 from assay.scan.total import Node as TotalNode
 from assay.scan.total import Total, block_nodes
-from assay.tree._bin_walk import SumOfTrees, add_trees
 from assay.tree._nodes import Nodes
+from assay.tree._predict import SumOfTrees, add_trees
 from assay.tree._reading import Read
 from assay.tree.growth._bins import Binned, Binner
 from assay.tree.growth._hist_rows import BinnedRows, GrowingRows
 
 TRAINING, VALIDATION = 1, 2  # kinds of rows; those of kind 0 have no weight
 _ROWS = 65_536  # of one task
-_SAMPLE = 100_000  # rows whose quantiles are the edges of the bins
 _BITS = 61  # of a sum of derivatives
 
 Leaf = tuple[int, int]
@@ -324,14 +323,6 @@ def row_kinds(n: int, weight: np.ndarray | None, draw: Draw | None, first: int =
     if weight is not None:
         kinds[weight == 0] = 0
     return kinds
-
-
-def sampled_rows(n: int, seed: int, kinds: np.ndarray | None) -> np.ndarray:
-    """Return the numbers of the training rows whose quantiles are the edges of the bins, ascending."""
-    if n <= _SAMPLE:
-        return np.arange(n) if kinds is None else np.flatnonzero(kinds == TRAINING)
-    some = np.sort(np.random.default_rng(seed).choice(n, _SAMPLE, replace=False, shuffle=False))
-    return some if kinds is None else some[kinds[some] == TRAINING]
 
 
 def kept_rows(binner: Binner, data: Read, kinds: np.ndarray | None) -> list[Kept]:

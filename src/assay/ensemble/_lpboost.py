@@ -393,7 +393,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the margin reached, and the proof that no vote of stumps has a larger one."""
-        if not hasattr(self, "sample_caps_"):
+        if self._from_file:
             yield NotApplicable("boosting.margin-duality", FIT_NOT_KEPT)
             return
         cap = float(self.sample_caps_.max())

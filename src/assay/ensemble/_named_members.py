@@ -254,7 +254,7 @@ class WeightedEnsemble(NamedMembers):
         """Fit the members, and find their weights; `more` is what else the fit of each is given, by name."""
         named = self._named()
         self._check_kinds([one for _, one in named], is_classifier(self))
-        self.__dict__.pop("held_", None)
+        self.held_: np.ndarray | None = None
         if isinstance(self.weights, str):
             if self.weights not in LEARN:
                 raise refuse(self, f"weights must be None, numbers, 'learn' or 'auto'; got {self.weights!r}.")
@@ -383,9 +383,9 @@ class WeightedEnsemble(NamedMembers):
         """Yield how near the learnt weights are to the best ones."""
         if not isinstance(self.weights, str):
             return
-        if not hasattr(self, "weight_gap_"):
+        if self._from_file:
             yield NotApplicable("weights.simplex", FIT_NOT_KEPT)
-        elif not hasattr(self, "held_"):
+        elif self.held_ is None:
             yield NotApplicable("weights.simplex", Message("why.fold-weights"))
         elif self.simple_:
             yield NotApplicable("weights.simplex", Message("why.equal-weights"))

@@ -19,8 +19,8 @@ class Watch:
     train, validation : the score before the first round and after each one; empty if nothing is watched
     """
 
-    def __init__(self, learner: Any, data: Read, kinds: np.ndarray | None, given: Read | None, store: Any, seed: int):
-        self.learner, self.data, self.store = learner, data, store
+    def __init__(self, learner: Any, source: Any, store: Any, seed: int):
+        self.learner, self.store = learner, store
         self.validates = store.validates
         self.on = learner.do_early_stopping_
         more = learner.has_nodes
@@ -30,10 +30,7 @@ class Watch:
         if self.on and learner.scoring != "loss":
             self.scorer = check_scoring(learner, learner.scoring)
             self.chosen = self._chosen(seed)
-            self.given = data if given is None else given
-            own = kinds is not None
-            self.training_rows = np.flatnonzero(kinds == TRAINING) if own else np.arange(data.rows.n_rows)
-            self.validation_rows = np.flatnonzero(kinds == VALIDATION) if own and given is None else slice(None)
+            self.training, self.validating = source.rows_of(TRAINING), source.rows_of(VALIDATION)
 
     def first(self, loss: float, run: Any) -> None:
         """Write down the scores before the first round of the first fit."""
@@ -58,9 +55,11 @@ class Watch:
                 self.validation.append(-run.validation_loss())
             return
         scores = self.store.training.scores[:, self.chosen]
-        self.train.append(self._score(self.data, self.training_rows[self.chosen], scores))
+        data, numbers = self.training
+        self.train.append(self._score(data, numbers[self.chosen], scores))
         if self.validates:
-            self.validation.append(self._score(self.given, self.validation_rows, self.store.validation.scores))
+            data, numbers = self.validating
+            self.validation.append(self._score(data, numbers, self.store.validation.scores))
 
     def _score(self, data: Read, rows: Any, scores: np.ndarray) -> float:
         """Return what the scorer says of some rows whose scores are known."""

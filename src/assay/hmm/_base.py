@@ -177,7 +177,8 @@ class HiddenMarkovModel(Learner):
         if not log.history:
             log.step(-found.log_likelihood, 0.0, **self._as_attributes(found.parameters))
         self._finish(found.parameters)
-        self.start_, self.mended_ = start, problem.mended
+        self.start_: Parameters | None = start
+        self.mended_ = problem.mended
         self.monitor_ = Monitor(problem.values, found.n_iter, found.converged, self.tol)
         if problem.mended:
             warnings.warn(
@@ -217,7 +218,7 @@ class HiddenMarkovModel(Learner):
         self._finish(found)
         self.mended_ = problem.mended
         self.monitor_ = Monitor(problem.values, 1, True, self.tol)
-        self.__dict__.pop("start_", None)
+        self.start_ = None
 
     def _begin_chain(self, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
         k, random = self.n_components, check_random_state(random_state)

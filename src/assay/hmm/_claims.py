@@ -76,8 +76,10 @@ def _why_not(model: Any, sequences: Sequences) -> str:
 
 def _why_no_step(model: Any, sequences: Sequences) -> str:
     """Return why nothing is claimed of a step of EM; empty if something is."""
-    if not hasattr(model, "start_"):
-        return FIT_NOT_KEPT if getattr(model, "_from_file", False) else Message("why.counted")
+    if model._from_file:
+        return FIT_NOT_KEPT
+    if model.start_ is None:
+        return Message("why.counted")
     if model.mended_:
         return Message("why.component-widened")
     if any(np.ndim(getattr(model, name)) or getattr(model, name) < 1 for name in model.dirichlet):

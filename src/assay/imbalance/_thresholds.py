@@ -336,7 +336,7 @@ class CostClassifier(Weighing):
         X = self._rows(X, reset=True)
         codes, _ = self._targets(X, y, None)
         self.cost_ = self._costs(len(self.classes_))
-        self.__dict__.pop("held_", None)
+        self.held_: np.ndarray | None = None
         self._check_label()
         with FitLog(self, 1, X, y) as log:
             if self.choose == "bayes":
@@ -435,7 +435,7 @@ class CostClassifier(Weighing):
         """Yield the mean cost on new data by the rows that the choice was made on."""
         if self.choose == "bayes":
             return
-        if not hasattr(self, "held_"):
+        if self._from_file or self.held_ is None:
             yield NotApplicable("cost.chosen", FIT_NOT_KEPT)
         elif not np.array_equal(held_rows(self.seed_, rows.n_rows, len(self.held_)), self.held_):
             yield NotApplicable("cost.chosen", Message("why.other-rows"))

@@ -122,13 +122,13 @@ class Final:
         return chosen, self.results[id(chosen)]
 
     def _certify(self, chosen: list[Candidate], parts: list[Decimal]) -> None:
-        name = "holdout.binomial" if self.problem.task == "classify" else "holdout.betting"
-        name = name if self.problem.group is None else "holdout.groups"
+        claim = "holdout.binomial" if self.problem.task == "classify" else "holdout.betting"
+        claim = claim if self.problem.group is None else "holdout.groups"
         name = self.problem.group_name
         groups = self.problem.raw.text(name)[self.problem.held] if name else None
         work = []
         for place, one in enumerate(chosen):
-            entries = tuple((name, str(part)) for i, part in enumerate(parts) if i != place)
+            entries = tuple((claim, str(part)) for i, part in enumerate(parts) if i != place)
             one.share = float(parts[place] / self.delta)
             encoding = self.problem.view(one.kind, one.plain)[0]
             asked = options_for(self.search.metric, self.clip, groups, name)

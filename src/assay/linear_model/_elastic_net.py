@@ -163,8 +163,23 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     selection: str = "cyclic"
     n_jobs: int | None = None
 
+    @property
+    def _fitted_alpha(self) -> float:
+        """The weight of the penalties of the fitted model."""
+        return float(self.alpha)
+
+    @property
+    def _fitted_ratio(self) -> float:
+        """The share of the L1 penalty of the fitted model."""
+        return float(self.l1_ratio)
+
+    @property
+    def _limits(self) -> Limits:
+        return Limits(float(self.tol), int(self.max_iter), bool(self.positive))
+
     def _penalty(self, W: np.ndarray, b: np.ndarray, n: int) -> float:
-        return n * float(self.alpha) * elastic(W, float(self.l1_ratio), 1.0 - float(self.l1_ratio))
+        ratio = self._fitted_ratio
+        return n * self._fitted_alpha * elastic(W, ratio, 1.0 - ratio)
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> "ElasticNet":
@@ -182,13 +197,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
             sweeps, gaps = [fit.sweeps for fit in found], [fit.gap for fit in found]
             log.step(max(gaps), max(gaps), coef_=self.coef_, intercept_=self.intercept_)
         if any(not fit.converged for fit in found):
-            warnings.warn(
-                f"{type(self).__name__}: {max(sweeps)} sweeps left a duality gap of {max(gaps):.2e}. "
-                "Objective did not converge. You might want to increase the number of iterations (max_iter), or "
-                "tol, or scale the columns.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            self._warn_of_gap(max(sweeps), max(gaps))
         one = len(found) == 1
         self.n_iter_: Any = sweeps[0] if one else sweeps
         self.dual_gap_: Any = gaps[0] if one else np.array(gaps)
@@ -197,13 +206,17 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     def _fit_target(self, rows: Rows, start: np.ndarray | None) -> "_Fit":
         """Return the minimiser for one target."""
         moments = self._moments(rows)
-        l1, l2 = (moments.weight * self.alpha * share for share in (self.l1_ratio, 1 - self.l1_ratio))
         self._check_precomputed(moments, rows.n_rows)
-        limits = Limits(float(self.tol), int(self.max_iter), bool(self.positive))
-        direct = l1 == 0 and not self.positive
-        w, sweeps, gap = _ridge(moments, l2) if direct else _solve(moments, l1, l2, limits, start)
-        converged = gap <= self.tol * 0.5 * moments.total or gap <= _NOTHING * moments.total
-        return _Fit(w, float(moments.mean_y - moments.mean @ w), sweeps, gap / moments.weight, converged)
+        return minimise(moments, float(self.alpha), float(self.l1_ratio), self._limits, start)
+
+    def _warn_of_gap(self, sweeps: int, gap: float) -> None:
+        warnings.warn(
+            f"{type(self).__name__}: {sweeps} sweeps left a duality gap of {gap:.2e}. "
+            "Objective did not converge. You might want to increase the number of iterations (max_iter), or "
+            "tol, or scale the columns.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
     def _moments(self, rows: Rows) -> Moments:
         """Return the second moments of the rows: those of the last fit if it is started from and had the same rows."""
@@ -293,11 +306,12 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         if self.positive or np.ndim(self.coef_) > 1:
             yield NotApplicable("duality-gap", CONSTRAINED if self.positive else Message("why.one-target"))
             return
-        if self.alpha == 0:
+        alpha, ratio = self._fitted_alpha, self._fitted_ratio
+        if alpha == 0:
             yield suboptimality(self, rows)
             return
         weight = float(rows.sum(_weight))
-        l1, l2 = (weight * self.alpha * share for share in (self.l1_ratio, 1 - self.l1_ratio))
+        l1, l2 = (weight * alpha * share for share in (ratio, 1 - ratio))
         problem = PenalisedProblem("squared_error", l2, 1.0, bool(self.fit_intercept), l1)
         yield from gap_claims(rows, self.coef_, self.intercept_, problem)
 
@@ -388,6 +402,15 @@ def elastic_net_path(
     return ElasticNetPath(alphas, table, moments.mean_y - moments.mean @ table, np.array(gaps))
 
 
+def minimise(moments: Moments, alpha: float, ratio: float, limits: Limits, start: np.ndarray | None = None) -> _Fit:
+    """Return the minimiser for one target, from `start` or from zero."""
+    l1, l2 = (moments.weight * alpha * share for share in (ratio, 1 - ratio))
+    direct = l1 == 0 and l2 > 0 and not limits.positive
+    w, sweeps, gap = _ridge(moments, l2) if direct else _solve(moments, l1, l2, limits, start)
+    converged = gap <= limits.tol * 0.5 * moments.total or gap <= _NOTHING * moments.total
+    return _Fit(w, float(moments.mean_y - moments.mean @ w), sweeps, gap / moments.weight, converged)
+
+
 def _solve(
     moments: Moments, l1: float, l2: float, limits: Limits, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, int, float]:
@@ -476,7 +499,11 @@ def centred_moments(model: Any, rows: Rows, intercept: bool) -> Moments:
     first = next(iter(rows.blocks()))
     with np.errstate(invalid="ignore", over="ignore"):
         pilot = np.append(first.X.mean(axis=0), first.y.mean()) if intercept else np.zeros(d + 1)
-    sums = rows.sum(_second_moments, pilot)
+    return centre(finite(model, rows, rows.sum(_second_moments, pilot)), pilot, intercept)
+
+
+def finite(model: Any, rows: Rows, sums: np.ndarray) -> np.ndarray:
+    """Return sums over rows if they are finite."""
     if not np.isfinite(sums).all():
         require_finite(rows, model)
         raise refuse(
@@ -484,6 +511,12 @@ def centred_moments(model: Any, rows: Rows, intercept: bool) -> Moments:
             "the entries are too large; their squares overflow. Coordinate descent iterations resulted in non-finite "
             "parameter values.",
         )
+    return sums
+
+
+def centre(sums: np.ndarray, pilot: np.ndarray, intercept: bool) -> Moments:
+    """Move second moments about a pilot to the means; without intercept about zero."""
+    d = len(pilot) - 1
     weight = float(sums[d, d])
     shift = sums[d] / weight if intercept else np.zeros(d + 2)
     central = sums - weight * np.outer(shift, shift)

@@ -69,20 +69,36 @@ class RankWarning(UserWarning):
     """Columns depend on each other: many coefficient vectors fit equally well."""
 
 
-class _LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
-    """What LinearRegression (alpha = 0) and Ridge share."""
+class LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
+    """What LinearRegression (alpha = 0), Ridge and RidgeCV share."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {
-        "fit_intercept": Flag, "copy_X": Flag, "tol": Number(low=0.0), "positive": Flag,
-    }  # fmt: skip
-    tol: float
-    positive: bool
+    constraints: ClassVar[dict[str, Constraint]] = {"fit_intercept": Flag}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
         return tags
+
+    def _keep(self, found: Solution, dimensions: int) -> None:
+        """Keep coefficients and intercepts in the shapes that the targets ask for."""
+        coef = found.coef.T
+        self.coef_ = coef.ravel() if dimensions == 1 else coef
+        intercept = np.float64(found.intercept[0]) if dimensions == 1 else found.intercept
+        self.intercept_ = intercept if self.fit_intercept else 0.0
+
+    def _overflow(self, rows: Rows) -> ValueError:
+        """Return the error to raise where a sum over the rows is not finite."""
+        require_finite(rows, self)
+        return refuse(self, "the entries are too large: their squares overflow. Divide them by a constant.")
+
+
+class _OnePenalty(LeastSquares):
+    """What LinearRegression (alpha = 0) and Ridge share: the penalty is given."""
+
+    constraints: ClassVar[dict[str, Constraint]] = {"copy_X": Flag, "tol": Number(low=0.0), "positive": Flag}
+    tol: float
+    positive: bool
 
     def _solve(self, X: Any, y: Any, sample_weight: Any, alpha: Any) -> Solution:
         """Keep the minimiser for the penalty alpha, one number or one of each target, and return it."""
@@ -91,11 +107,7 @@ class _LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
             options = Options(bool(self.fit_intercept), bool(self.positive), float(self.tol), self._steps)
             found = solve_each(rows, alpha, options) if np.ndim(alpha) else solve(rows, float(alpha), options)
             if found is None:
-                require_finite(rows, self)
-                raise refuse(
-                    self,
-                    "the entries are too large: their squares overflow. Divide them by a constant.",
-                )
+                raise self._overflow(rows)
             self._keep(found, next(iter(rows.blocks())).y.ndim)
             self._keep_type(X)
             log.step(found.objective, found.violation, coef_=self.coef_, intercept_=self.intercept_)
@@ -106,13 +118,6 @@ class _LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
     def _steps(self) -> int | None:
         """The limit of steps where the minimum is found step by step."""
         return None
-
-    def _keep(self, found: Solution, dimensions: int) -> None:
-        """Keep coefficients and intercepts in the shapes that the targets ask for."""
-        coef = found.coef.T
-        self.coef_ = coef.ravel() if dimensions == 1 else coef
-        intercept = np.float64(found.intercept[0]) if dimensions == 1 else found.intercept
-        self.intercept_ = intercept if self.fit_intercept else 0.0
 
     def _warn_if_dependent(self, found: Solution) -> None:
         if found.rank < self.n_features_in_ and not self.positive:
@@ -127,7 +132,7 @@ class _LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
 
 
 @dataclass(eq=False, repr=False)
-class LinearRegression(_LeastSquares):
+class LinearRegression(_OnePenalty):
     """Ordinary least squares, accurate on ill-conditioned columns.
 
     Minimises the sum of squared residuals sum_i s_i (y_i - <w, x_i> - b)^2. Nearly dependent columns
@@ -200,7 +205,7 @@ scikit.LinearRegression.register(LinearRegression)  # RANSAC asks for it
 
 
 @dataclass(eq=False, repr=False)
-class Ridge(_LeastSquares):
+class Ridge(_OnePenalty):
     """Least squares with an L2 penalty on the coefficients; the intercept is not penalised.
 
     Minimises sum_i s_i (y_i - <w, x_i> - b)^2 + alpha |w|^2.
@@ -316,17 +321,24 @@ class Ridge(_LeastSquares):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the distance to the exact optimum that it implies."""
-        if self.positive or np.ndim(self.alpha):
-            yield NotApplicable("duality-gap", CONSTRAINED if self.positive else _PENALTIES)
-            return
-        if self.alpha == 0:
-            yield suboptimality(self, rows)
-            return
-        problem = PenalisedProblem("squared_error", float(self.alpha), 1.0, bool(self.fit_intercept))
-        yield from gap_claims(rows, self.coef_, self.intercept_, problem)
+        if self.positive:
+            yield NotApplicable("duality-gap", CONSTRAINED)
+        else:
+            yield from ridge_facts(self, rows, self.alpha)
 
 
 # The certificate ----------------------------------------------------------------------------------
+
+
+def ridge_facts(model: LinearRegressor, rows: Rows, alpha: Any) -> Iterator[Claim | NotApplicable]:
+    """Yield the duality gap of a ridge regression, and the distance to the exact optimum that it implies."""
+    if np.ndim(alpha):
+        yield NotApplicable("duality-gap", _PENALTIES)
+    elif alpha == 0:
+        yield suboptimality(model, rows)
+    else:
+        problem = PenalisedProblem("squared_error", float(alpha), 1.0, bool(model.fit_intercept))
+        yield from gap_claims(rows, model.coef_, model.intercept_, problem)
 
 
 def suboptimality(model: LinearRegressor, rows: Rows) -> Claim:

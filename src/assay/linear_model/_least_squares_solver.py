@@ -8,11 +8,12 @@ twice the precision, and if so, or if that would take too long, a singular value
 gives the solution of least norm. Bjorck 1996, ch. 2. Sparse rows of many columns are only multiplied with.
 """
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh, lapack
 from scipy.optimize import nnls
 from scipy.sparse.linalg import LinearOperator, lsqr
 
@@ -103,32 +104,77 @@ def solve_each(rows: Rows, alpha: Any, options: Options) -> Solution | None:
 def solve(rows: Rows, alpha: float, options: Options) -> Solution | None:
     """Minimise P = 1/2 sum s_i |y_i - W x_i - b|^2 + alpha/2 |W|^2; None if an entry or a square is not
     finite."""
-    if isinstance(rows, MemoryRows) and sp.issparse(rows.X) and _is_wide(rows.X) and not options.positive:
-        with scan.one_blas_thread():  # its products of vectors are too short for more
-            return _by_lsqr(rows, alpha, options)
-    intercept = options.intercept
-    start = pilot(rows, intercept)
-    few = alpha == 0 and rows.n_rows < rows.n_features + intercept
-    moments = rows.sum(_first_moments if few else second_moments, start)
-    if not np.isfinite(moments).all():
-        return None
-    means = _means(moments if few else moments[rows.n_features], start, rows.n_features, intercept)
-    if options.positive:
-        return _non_negative(rows, means, _triangle(rows, means, alpha), alpha)
-    if few:
-        return _by_svd(rows, means, _triangle(rows, means, alpha), alpha)
-    problem = _centred(moments, means, alpha, intercept)
-    scale = powers_of_two(np.sqrt(np.diag(problem.gram) + alpha))
-    condition, factor = _factor((problem.gram + alpha * np.eye(len(scale))) * np.outer(scale, scale))
-    if factor is not None:
-        direct = _by_cholesky(rows, problem, means, scale, factor, refine=condition > _EASY)
-        return direct._replace(singular=_singular(problem.gram) if alpha == 0 else None)
-    triangle = _triangle(rows, means, alpha)
-    if rows.n_rows * rows.n_features**2 <= _AFFORDABLE and _independent(triangle, rows.n_features):
-        found = _in_twice_the_precision(rows, means, scale, alpha, intercept)
-        if found is not None:
-            return found
-    return _by_svd(rows, means, triangle, alpha)
+    return Equations(rows, options).solve(alpha)
+
+
+class Equations:
+    """The normal equations of rows and targets: sums over the rows, made once and solved for any number of penalties.
+
+    Rows in memory that are fewer than their columns have the equations of the dual, one for each row.
+    """
+
+    def __init__(self, rows: Rows, options: Options) -> None:
+        self.rows, self.options = rows, options
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        return pilot(self.rows, self.options.intercept)
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        return np.asarray(self.rows.sum(second_moments, self.start))
+
+    @property
+    def means(self) -> "_Means":
+        d = self.rows.n_features
+        return _means(self.moments[d], self.start, d, self.options.intercept)
+
+    @cached_property
+    def kernel(self) -> "Kernel | None":
+        """The dual's equations; None if an entry or a square is not finite."""
+        return _kernel(self.rows, self.start, self.options.intercept)
+
+    @property
+    def is_wide(self) -> bool:
+        return isinstance(self.rows, MemoryRows) and self.rows.n_rows <= self.rows.n_features
+
+    def centred(self, alpha: float) -> "_Problem":
+        return _centred(self.moments, self.means, alpha, self.options.intercept)
+
+    def solve(self, alpha: float) -> Solution | None:
+        """Return the minimiser for one penalty."""
+        rows, options = self.rows, self.options
+        if isinstance(rows, MemoryRows) and sp.issparse(rows.X) and _is_wide(rows.X) and not options.positive:
+            with scan.one_blas_thread():  # its products of vectors are too short for more
+                return _by_lsqr(rows, alpha, options)
+        if options.positive or (alpha == 0 and rows.n_rows < rows.n_features + options.intercept):
+            return self._by_triangle(alpha)
+        if alpha > 0 and self.is_wide:
+            return None if self.kernel is None else self.kernel.solve(alpha)
+        return self._by_moments(alpha) if np.isfinite(self.moments).all() else None
+
+    def _by_triangle(self, alpha: float) -> Solution | None:
+        """Return the minimiser >= 0, or the one of least norm."""
+        sums = self.rows.sum(_first_moments, self.start)
+        if not np.isfinite(sums).all():
+            return None
+        means = _means(sums, self.start, self.rows.n_features, self.options.intercept)
+        triangle = _triangle(self.rows, means, alpha)
+        return (_non_negative if self.options.positive else _by_svd)(self.rows, means, triangle, alpha)
+
+    def _by_moments(self, alpha: float) -> Solution | None:
+        rows, means, problem = self.rows, self.means, self.centred(alpha)
+        scale = powers_of_two(np.sqrt(np.diag(problem.gram) + alpha))
+        condition, factor = _factor((problem.gram + alpha * np.eye(len(scale))) * np.outer(scale, scale))
+        if factor is not None:
+            direct = _by_cholesky(rows, problem, means, scale, factor, refine=condition > _EASY)
+            return direct._replace(singular=_singular(problem.gram) if alpha == 0 else None)
+        triangle = _triangle(rows, means, alpha)
+        if rows.n_rows * rows.n_features**2 <= _AFFORDABLE and _independent(triangle, rows.n_features):
+            found = _in_twice_the_precision(rows, means, scale, alpha, self.options.intercept)
+            if found is not None:
+                return found
+        return _by_svd(rows, means, triangle, alpha)
 
 
 def pilot(rows: Rows, intercept: bool) -> np.ndarray:
@@ -188,16 +234,15 @@ def _centred(moments: np.ndarray, means: _Means, alpha: float, intercept: bool) 
 
 
 def _factor(matrix: np.ndarray) -> tuple[float, tuple[np.ndarray, bool] | None]:
-    """Return the condition number and a Cholesky factor, None if the matrix is not safely positive
+    """Return an estimate of the condition number and a Cholesky factor, None if the matrix is not safely positive
     definite."""
-    values = eigvalsh(matrix)
-    condition = float(values[-1] / values[0]) if values[0] > 0 else np.inf
-    if condition > _REFINABLE:
-        return condition, None
     try:
-        return condition, cho_factor(matrix)
+        factor = cho_factor(matrix)
     except LinAlgError:
         return np.inf, None
+    reciprocal, _ = lapack.dpocon(factor[0], np.abs(matrix).sum(axis=0).max(), uplo="U")
+    condition = 1.0 / float(reciprocal) if reciprocal > 0 else np.inf
+    return condition, factor if condition <= _REFINABLE else None
 
 
 def _by_cholesky(
@@ -256,6 +301,55 @@ def _solution(
     return Solution(coef, intercept, rank, objective, float(np.linalg.norm(gradient)))
 
 
+# More columns than rows ----------------------------------------------------------------------------
+
+
+class Kernel(NamedTuple):
+    """Rows and targets less their means, times the roots of their weights, and the products of all pairs of rows."""
+
+    rows: np.ndarray
+    y: np.ndarray
+    products: np.ndarray
+    means: _Means
+
+    def solve(self, alpha: float) -> Solution | None:
+        """Return the minimiser, a combination of the rows: W = A^T (A A^T + alpha)^-1 y."""
+        A, y = self.rows, self.y
+        condition = float(np.abs(self.products).sum(axis=1).max()) / alpha
+        try:
+            factor = cho_factor(self.products + alpha * np.eye(len(y))) if condition <= _REFINABLE else None
+        except LinAlgError:
+            factor = None
+        if factor is None:
+            U, values, Vt = np.linalg.svd(A, full_matrices=False)
+            coef = Vt.T @ ((values / (values**2 + alpha))[:, None] * (U.T @ y))
+        else:
+            coef = A.T @ cho_solve(factor, y)
+        residual = y - A @ coef
+        gradient = A.T @ residual - alpha * coef
+        if factor is not None and condition > _EASY:
+            coef = coef + (gradient - A.T @ cho_solve(factor, A @ gradient)) / alpha
+            residual = y - A @ coef
+            gradient = A.T @ residual - alpha * coef
+        return _solution(self.means, coef, alpha, A.shape[1], float(np.sum(residual**2)), gradient)
+
+
+def _kernel(rows: Rows, start: np.ndarray, intercept: bool) -> Kernel | None:
+    sums = rows.sum(_first_moments, start)
+    means = _means(sums, start, rows.n_features, intercept)
+    with np.errstate(invalid="ignore", over="ignore"):
+        parts = rows.map(_rooted, means.x, means.y)
+        A, y = np.vstack([part[0] for part in parts]), np.vstack([part[1] for part in parts])
+        A *= means.vary(np.einsum("ij,ij->j", A, A))
+        products = A @ A.T
+    return Kernel(A, y, products, means) if np.isfinite(sums).all() and np.isfinite(products).all() else None
+
+
+def _rooted(block: Block, mean: np.ndarray, mean_y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    root = 1.0 if block.weight is None else np.sqrt(block.weight)[:, None]
+    return (block.X - mean) * root, (targets(block) - mean_y) * root
+
+
 # Columns that nearly, or exactly, depend on each other --------------------------------------------
 
 
@@ -270,6 +364,14 @@ def _triangle(rows: Rows, means: _Means, alpha: float) -> np.ndarray:
     if alpha > 0:
         R = _upper(np.vstack([R, np.hstack([np.sqrt(alpha) * np.eye(d), np.zeros((d, k))])]))
     return R
+
+
+def decomposed(rows: Rows, means: _Means) -> tuple[np.ndarray, np.ndarray]:
+    """Return the squared singular values of the centred rows and the right singular vectors as columns, from the rows
+    themselves and not from their squares."""
+    d = len(means.x)
+    _, values, Vt = np.linalg.svd(_triangle(rows, means, 0.0)[:, :d], full_matrices=False)
+    return values**2, Vt.T
 
 
 def _upper(A: np.ndarray) -> np.ndarray:

@@ -323,6 +323,8 @@ MESSAGES = REASONS | {
     "file.records": "{file} must hold a list of records, each with the names of the columns.",
     "file.excel": "{file} cannot be read as an Excel workbook: {why}.",
     "file.excel-empty": "{file} is empty; the first row of its first sheet must name the columns.",
+    "file.sparse": "{file}: a table of {rows} rows and {columns} columns or more would be nearly empty; leave out columns "
+    "that few rows have, and cells far from the others.",
     # what a learner warns of
     "named": "{who}: {what}",
     "warn.falling": "the loss was still falling by more than tol={tol:g} after {epochs} epochs. Raise max_iter or tol.",

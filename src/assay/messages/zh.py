@@ -286,6 +286,7 @@ MESSAGES = REASONS | {
     "file.records": "{file} 应为记录的列表，每条记录带有各列的名称。",
     "file.excel": "{file} 不能作为 Excel 工作簿读入：{why}。",
     "file.excel-empty": "{file} 是空的；第一个工作表的第一行必须是各列的名称。",
+    "file.sparse": "{file}：{rows} 行、{columns} 列以上的表格会几乎全空；请去掉很少有行用到的列，以及远离其余单元格的单元格。",
     # what a learner warns of
     "named": "{who}：{what}",
     "warn.falling": "{epochs} 个周期之后损失仍在下降，每周期超过 tol={tol:g}；可增大 max_iter 或 tol。",

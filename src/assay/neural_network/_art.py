@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from assay.base import Learner, fit_log, read_rows, require_finite
+from assay.base import Diagram, Learner, fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
@@ -55,6 +55,10 @@ class Resonance(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     _rate = 1.0
 
     weights_: np.ndarray
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        return Diagram([self.weights_.T], ["inputs", "categories"])
 
     # What a network adds
 

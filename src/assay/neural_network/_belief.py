@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from assay.base import Learner, fit_log, read_rows, require_finite
+from assay.base import Diagram, Learner, fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.neural_network._multilayer_perceptron import MLPClassifier
 from assay.neural_network._network import unpack
@@ -88,6 +88,11 @@ class DeepBeliefNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     persistent: bool = True
     random_state: Any = None
     n_jobs: int | None = None
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        names = [f"hidden {k + 1}" for k in range(len(self.machines_))]
+        return Diagram([machine.components_.T for machine in self.machines_], ["visible", *names])
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "DeepBeliefNetwork":

@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from assay.base import fit_log
+from assay.base import Diagram, fit_log
 from assay.card import Card
 from assay.fitlog import FitLog
 from assay.messages import named
@@ -71,6 +71,10 @@ class Cascade(Basis):
     n_iter_no_change: int = 3
     random_state: Any = None
     n_jobs: int | None = None
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        return Diagram([], [], is_cascade=True)
 
     @property
     def n_units_(self) -> int:

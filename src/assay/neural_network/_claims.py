@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
-from assay.base import Learner
+from assay.base import Diagram, Learner
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.messages import Message
@@ -61,6 +61,11 @@ class CertifiedNetwork(Learner):
     """Units of every layer, inputs and outputs included."""
     network_weights_: np.ndarray
     """All weights, layer by layer, then all intercepts."""
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        hidden = [f"hidden {k}" for k in range(1, len(self.coefs_))]
+        return Diagram(list(self.coefs_), ["inputs", *hidden, "outputs"])
 
     def _output(self) -> str:
         """Return the output function with its loss, by name."""

@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from assay import scan
-from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
+from assay.base import Diagram, Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.data.blocks import Block
@@ -80,6 +80,10 @@ class Elman(Learner):
     max_steps: int | None = None
     random_state: Any = None
     n_jobs: int | None = None
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        return Diagram([self.input_weights_, self.coef_.T], ["inputs", "state", "outputs"], self.state_weights_)
 
     # What a task adds
 

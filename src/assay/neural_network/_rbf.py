@@ -28,7 +28,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
+from assay.base import Diagram, Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
@@ -161,6 +161,11 @@ class Radial(Basis):
     tol: float = 1e-6
     random_state: Any = None
     n_jobs: int | None = None
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        nearness = np.repeat(self.betas_[None, :], self.centers_.shape[1], axis=0)
+        return Diagram([nearness, self.coef_.T], ["inputs", "bells", "outputs"])
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> Any:

@@ -34,7 +34,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state, gen_even_slices
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from assay.base import Learner, fit_log, read_rows, require_finite
+from assay.base import Diagram, Learner, fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
@@ -179,6 +179,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     verbose: Any = 0
     random_state: Any = None
     n_jobs: int | None = None
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        return Diagram([self.components_.T], ["visible", "hidden"])
 
     @property
     def _n_features_out(self) -> int:

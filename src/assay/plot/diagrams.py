@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from assay.base import Diagram
 from assay.optim.search import anneal, evolve
 from assay.plot.figures import BLUE, CLASS_COLOURS, GREY, INK, ORANGE, PALE, _canvas
 from assay.plot.frames import Frame
@@ -27,9 +28,12 @@ def network_frame(model: Any) -> Frame:
     """Return `x`, `y` and `layer` of each unit (inputs first), `name` of each layer, and for each connection `start`,
     `end` and `weight`; `back` tells which lead from a layer to itself one step later."""
     check_is_fitted(model)
-    if hasattr(model, "units_"):
+    layers = model.diagram()
+    if layers is None:
+        raise ValueError(f"{type(model).__name__}: is no network of units that a diagram shows.")
+    if layers.is_cascade:
         return _cascade_frame(model)
-    weights, names, back = _strongest(*_layers(model))
+    weights, names, back = _strongest(layers)
     sizes = [len(weights[0]), *(W.shape[1] for W in weights)]
     first = np.concatenate([[0], np.cumsum(sizes)])
     start, end, weight, again = [], [], [], []
@@ -57,10 +61,9 @@ def network_frame(model: Any) -> Frame:
     }
 
 
-def _strongest(
-    weights: list[np.ndarray], names: list[str], back: np.ndarray | None
-) -> tuple[list[np.ndarray], list[str], np.ndarray | None]:
+def _strongest(layers: Diagram) -> tuple[list[np.ndarray], list[str], np.ndarray | None]:
     """Return the layers with the units of the largest weights where there are too many to be read."""
+    weights, names, back = layers.weights, layers.names, layers.back
     pulls = [np.abs(W).sum(axis=1) for W in weights] + [np.zeros(weights[-1].shape[1])]
     for k, W in enumerate(weights):
         pulls[k + 1] = pulls[k + 1] + np.abs(W).sum(axis=0)
@@ -71,29 +74,6 @@ def _strongest(
     ]
     shown = [W[np.ix_(kept[k], kept[k + 1])] for k, W in enumerate(weights)]
     return shown, named, None if back is None else back[np.ix_(kept[1], kept[1])]
-
-
-def _layers(model: Any) -> tuple[list[np.ndarray], list[str], np.ndarray | None]:
-    """Return the weights between layers, (from, to) each, the names of the layers, and weights from a layer to
-    itself."""
-    if hasattr(model, "coefs_"):
-        hidden = [f"hidden {k}" for k in range(1, len(model.coefs_))]
-        return list(model.coefs_), ["inputs", *hidden, "outputs"], None
-    if hasattr(model, "state_weights_"):
-        return [model.input_weights_, model.coef_.T], ["inputs", "state", "outputs"], model.state_weights_
-    if hasattr(model, "betas_"):
-        nearness = np.repeat(model.betas_[None, :], model.centers_.shape[1], axis=0)
-        return [nearness, model.coef_.T], ["inputs", "bells", "outputs"], None
-    if hasattr(model, "intercept_hidden_"):
-        return [model.components_.T], ["visible", "hidden"], None
-    if hasattr(model, "W_"):
-        return [model.W_, model.V_], ["scaled columns", "features", "columns guessed"], None
-    if hasattr(model, "weights_"):
-        return [model.weights_.T], ["inputs", "categories"], None
-    if hasattr(model, "machines_"):
-        names = [f"hidden {k + 1}" for k in range(len(model.machines_))]
-        return [machine.components_.T for machine in model.machines_], ["visible", *names], None
-    raise ValueError(f"{type(model).__name__}: is no network of units that a diagram shows.")
 
 
 def _cascade_frame(model: Any) -> Frame:
@@ -193,7 +173,7 @@ def u_matrix_frame(model: Any, X: Any = None) -> Frame:
     """Return where cells stand (`x`, `y`), the mean `distance` of their prototypes to those of neighbours, whether
     the grid is `hexagonal`, and with rows X how many `rows` each cell has."""
     check_is_fitted(model)
-    if not hasattr(model, "u_matrix_"):
+    if model.figure != "u_matrix":
         raise ValueError(f"{type(model).__name__}: has no grid; it must be a fitted self-organising map.")
     height, width, hexagonal = (int(part) for part in model.grid_)
     r, c = np.divmod(np.arange(height * width), width)
@@ -230,7 +210,7 @@ def u_matrix(model: Any, X: Any = None) -> "Figure":
 def filters_frame(model: Any, shape: tuple[int, int], most: int = 36) -> np.ndarray:
     """Return the weights of the first hidden units as pictures, (units, height, width)."""
     check_is_fitted(model)
-    W = model.components_ if hasattr(model, "components_") else model.coefs_[0].T
+    W = model.diagram().weights[0].T
     if W.shape[1] != shape[0] * shape[1]:
         raise ValueError(f"filters: rows of {W.shape[1]} columns are no pictures of {shape[0]} x {shape[1]}.")
     return W[:most].reshape(-1, *shape)

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from assay.plot.frames import Frame
+from assay.tree._export import Words
 from assay.tree._nodes import Nodes
-from assay.tree._rules import Words
 
 
 def tree(model: Any, member: int = 0, words: Words | None = None, most: int | None = None) -> Frame:

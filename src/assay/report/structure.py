@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from assay.checker.family import find
 from assay.learning import Study, TableModel
 from assay.plot import frames, tree_frames
-from assay.tree._rules import Words, as_text
+from assay.tree._export import Words, as_text
+from assay.tree._readable import ReadableTree
 
 _WEIGHTS, _POINTS, _VALUES, _LINES, _DEPTH = 12, 400, 12, 40, 3
 
@@ -21,13 +23,13 @@ def structure(found: Study, columns: Sequence[str]) -> dict[str, Any]:
     if np.shape(getattr(learner, "coef_", ()))[-1:] == (len(names),):
         frame = frames.coefficients(learner, names, _WEIGHTS)
         shown["coefficients"] = [frame["names"], frame["values"][:, -1].tolist()]
-    if hasattr(learner, "support_"):
+    arrays = find(learner.family)[1].arrays
+    if "support_" in arrays:
         shown["support"] = [len(learner.support_), found.table.n_rows - len(found.judged[1])]
         shown["vectors"] = _vectors(found, columns)
-    weights = getattr(learner, "coefs_", None)
-    if isinstance(weights, list) and all(np.ndim(one) == 2 for one in weights):
-        shown["network"] = [len(weights[0]), *(one.shape[1] for one in weights)]
-    if hasattr(learner, "to_text") and hasattr(learner, "nodes_"):
+    if "network_sizes_" in arrays:
+        shown["network"] = learner.network_sizes_.tolist()
+    if isinstance(learner, ReadableTree):
         words = _words(model, names)
         shown["tree"] = _tree(tree_frames.tree(learner, words=words))
         shown["rules"] = as_text(learner.nodes_, words).splitlines()[:_LINES]

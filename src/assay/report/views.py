@@ -3,7 +3,7 @@
 from typing import Any
 
 from assay.claims.claim import Certificate, Claim
-from assay.claims.directory import definition
+from assay.claims.directory import code, definition
 from assay.claims.words import DECLARED, UNDETECTABLE, has_declared_split, population
 from assay.learning import Study
 from assay.messages import method
@@ -82,7 +82,7 @@ def claims_of(certificate: Certificate) -> list[dict[str, Any]]:
     best = certificate.tightest
     return [
         {
-            "code": claim.code,
+            "code": code(claim.name),
             "name": claim.kind,
             "fact": claim.is_fact,
             "says": claim.statement,

@@ -14,9 +14,9 @@ import dask
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from assay.data.blocks import Block, blocks, rows_per_block
+from assay.data.blocks import Block, block, blocks, rows_per_block
 from assay.scan.memory import on_block, one_blas_thread, thread_count
-from assay.scan.source import Rows, Statistic
+from assay.scan.source import Rows, Statistic, connected
 from assay.scan.total import Node, Total
 
 MERGED_AT_ONCE = 8
@@ -58,13 +58,24 @@ class DaskRows(Rows):
                 for start, result in results:
                     consume(start, result)
 
+    @property
+    def on_workers(self) -> bool:
+        return connected()
+
+    def pinned(self, call: tuple, make: Callable[..., Any], *arguments: Any) -> Any:
+        from assay.scan.pinned import Pinned
+
+        packed = _packed(call[0], call[1:])
+        tasks = [delayed(_on_part)(part, packed, row) for part, row in zip(self.parts, self._first_rows, strict=True)]
+        return Pinned(tasks, make, *arguments)
+
     def blocks(self) -> Iterator[Block]:
         for part, first_row in zip(self.parts, self._first_rows, strict=True):
             yield from _blocks(self._computed([part])[0], first_row)
 
     def _computed(self, tasks: list[Delayed]) -> list[Any]:
         """Return the results: from the cluster if this process has a client, else from its own threads."""
-        if _has_client():
+        if connected():
             return list(dask.compute(*tasks, retries=RETRIES))
         return list(dask.compute(*tasks, scheduler="threads", num_workers=thread_count(self.n_jobs)))
 
@@ -192,8 +203,8 @@ def _refuse_value(column: str | int, row: int, number: int) -> None:
 
 
 def _blocks(part: Part, first_row: int) -> Iterator[Block]:
-    for block in blocks(*part):
-        yield block._replace(start=first_row + block.start)
+    for cut in blocks(*part):
+        yield cut._replace(start=first_row + cut.start)
 
 
 def _packed(function: Callable[..., Any], parameters: tuple) -> Delayed:
@@ -224,16 +235,11 @@ def _part_map(part: Part, call: bytes, first_row: int) -> list[Any]:
         return [on_block(function, block, parameters) for block in _blocks(part, first_row)]
 
 
+def _on_part(part: Part, call: bytes, first_row: int) -> Any:
+    """Return what a function gives of a whole partition."""
+    function, parameters = cloudpickle.loads(call)
+    return on_block(function, block(*part, 0, len(part[0]))._replace(start=first_row), parameters)
+
+
 def _with_start(block: Block, function: Callable[..., Any], *parameters: Any) -> tuple[int, Any]:
     return block.start, function(block, *parameters)
-
-
-def _has_client() -> bool:
-    """Tell whether this process is connected to a cluster."""
-    try:
-        from distributed import get_client
-
-        get_client()
-    except (ImportError, ValueError):
-        return False
-    return True

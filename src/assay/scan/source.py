@@ -84,6 +84,16 @@ class Rows(ABC):
         """Return the distinct values of y, sorted; one pass."""
         return np.unique(np.concatenate(self.map(_distinct)))
 
+    @property
+    def on_workers(self) -> bool:
+        """Whether the rows lie on the workers of a cluster that this process is connected to."""
+        return False
+
+    def pinned(self, call: tuple, make: Callable[..., Any], *arguments: Any) -> Any:
+        """Return objects that stay on the workers, `make` of what `call`, (function, *parameters), gives of each
+        partition as one block (see `scan.pinned`); for rows that are `on_workers`."""
+        raise NotImplementedError
+
     def encoded(self, classes: np.ndarray, *, others: bool = False) -> "Rows":
         """Return the same rows with y replaced by its position in `classes` (int64); with `others`, -1 for labels that
         are none of them, which are refused otherwise."""
@@ -106,6 +116,13 @@ class EncodedRows(Rows):
 
     def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
         self.rows.collect(consume, _on_encoded, self.classes, self.others, function, *parameters)
+
+    @property
+    def on_workers(self) -> bool:
+        return self.rows.on_workers
+
+    def pinned(self, call: tuple, make: Callable[..., Any], *arguments: Any) -> Any:
+        return self.rows.pinned((_on_encoded, self.classes, self.others, *call), make, *arguments)
 
     def blocks(self) -> Iterator[Block]:
         for block in self.rows.blocks():
@@ -199,6 +216,17 @@ def rows(X: Any, y: Any = None, sample_weight: Any = None, *, n_jobs: int | None
     from assay.scan.memory import MemoryRows
 
     return MemoryRows(X, y, sample_weight, n_jobs=n_jobs)
+
+
+def connected() -> bool:
+    """Tell whether this process is connected to a Dask cluster."""
+    try:
+        from distributed import get_client
+
+        get_client()
+    except (ImportError, ValueError):
+        return False
+    return True
 
 
 def _is_parquet(X: Any) -> bool:

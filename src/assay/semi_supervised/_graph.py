@@ -248,7 +248,10 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
         """Return the sum of the distributions of the stored rows, by their weights."""
         F = self.label_distributions_
         if self.kernel == "knn":
-            return F[self._search.kneighbors(X, return_distance=False)].sum(axis=1)
+            if not hasattr(self, "_search"):  # the kernel was another one at the fit
+                self._derive()
+            near = self._search.kneighbors(X, self.n_neighbors, return_distance=False)
+            return F[near].sum(axis=1)
         if self.kernel == "rbf":
             step = max(1, _CELLS // len(F))
             parts = [gaussian(X[at : at + step], self.X_, self.gamma) @ F for at in range(0, X.shape[0], step)]

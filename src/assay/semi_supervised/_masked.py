@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay import scan
-from assay.base import Learner, fit_log, read_rows, require_finite
+from assay.base import Diagram, Learner, fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim
 from assay.data.blocks import Block
@@ -134,6 +134,10 @@ class MaskedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner)
     max_iter: int = 500
     random_state: Any = None
     n_jobs: int | None = None
+
+    def diagram(self) -> Diagram:
+        """Return the layers that a diagram shows."""
+        return Diagram([self.W_, self.V_], ["scaled columns", "features", "columns guessed"])
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "MaskedFeatures":

@@ -87,7 +87,8 @@ class Answers:
         """Return a request as a table; words that stand for a gap in a CSV file do so here, unless they are levels."""
         if isinstance(rows, RawTable):
             return rows
-        return raw_table(from_records([self._with_gaps(row) for row in rows], "the request"))
+        own = {*self._names, self.model.target.name}
+        return raw_table(from_records([self._with_gaps(row) for row in rows], "the request", own))
 
     def _with_gaps(self, row: Any) -> Any:
         if not isinstance(row, dict):

@@ -3,7 +3,7 @@
     at a node   directions from a linear learner (each class against the rest) and the columns themselves; for each,
                 the threshold t with the largest decrease of impurity; the best of all splits the node, a column if no
                 direction does better
-    predict     class shares of the leaf that a row reaches; with soft routing see `_soft`
+    predict     class shares of the leaf that a row reaches; with soft routing see `SoftTree`
 
 The thresholds of a direction are half-way between two projected rows. Murthy, Kasif and Salzberg, JAIR 2, 1994 (OC1);
 Utgoff and Brodley 1991 (linear machines at nodes).
@@ -14,6 +14,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -215,7 +216,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
 
     def _directions(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, seed: int) -> list[np.ndarray]:
         """Return a direction in units of the columns for each class of the node against the rest."""
-        from assay.tree.growth._directions import DIRECTIONS
+        from assay.tree._oblique_directions import DIRECTIONS
 
         mean, deviation = X.mean(axis=0), X.std(axis=0)
         used = np.flatnonzero(deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300))
@@ -233,10 +234,6 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         return found
 
     def _soften(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
-        from scipy.special import softmax
-
-        from assay.tree._soft import SoftTree, trained
-
         W, t = self.node_weights_.copy(), self.node_threshold_.copy()
         for at, inside in self._inside(X).items():
             if self.node_child_[at] >= 0:
@@ -267,8 +264,6 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
 
     def _routes(self, X: np.ndarray) -> np.ndarray:
         """Return the share of each row that reaches each leaf of a soft tree."""
-        from assay.tree._soft import routes
-
         return routes(self.node_weights_, self.node_threshold_, self.node_child_, X)[:, self.node_child_ < 0]
 
     def _leaves(self, X: np.ndarray) -> np.ndarray:
@@ -370,3 +365,83 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
 def _placed(z: np.ndarray, counts: np.ndarray, criterion: str, least: int, w: np.ndarray) -> tuple:
     gain, threshold = best_threshold(z, counts, criterion, least)
     return gain, w, threshold
+
+
+# Soft trees
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+class SoftTree(NamedTuple):
+    """A tree that sends a row both ways with probabilities, at every node; everything is trained by gradient.
+
+    p_i(x)       = 1 / (1 + exp(-(<w_i, x> - t_i)))     share that goes to the second child of node i
+    r_leaf(x)    = product of the shares along the way; the r of all leaves sum to 1
+    P(k | x)     = sum over leaves of r_leaf(x) softmax(v_leaf)_k
+    minimised    - mean_i weight_i log P(y_i | x_i)  over all w, t and v   (L-BFGS)
+
+    With w and t multiplied by a number that grows, the shares become 0 or 1 and the tree becomes the hard one.
+
+    W (nodes, d), t (nodes,), first child or -1 (nodes,), leaf scores before the softmax (nodes, classes).
+    """
+
+    W: np.ndarray
+    t: np.ndarray
+    child: np.ndarray
+    scores: np.ndarray
+
+
+def routes(W: np.ndarray, t: np.ndarray, child: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return the share of each row that reaches each node, (rows, nodes); a node stands after its parent."""
+    shares = np.zeros((len(X), len(child)))
+    shares[:, 0] = 1.0
+    for i in np.flatnonzero(child >= 0):
+        p = expit(X @ W[i] - t[i])
+        first = child[i]
+        shares[:, first] = shares[:, i] * (1 - p)
+        shares[:, first + 1] = shares[:, i] * p
+    return shares
+
+
+def loss_and_gradient(tree: SoftTree, X: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[float, SoftTree]:
+    """Return the weighted mean log-loss and its derivative by W, t and scores (zero where they have no effect)."""
+    leaf, inner = np.flatnonzero(tree.child < 0), np.flatnonzero(tree.child >= 0)
+    shares, values = routes(*tree[:3], X), softmax(tree.scores, axis=1)
+    said = values[:, y].T  # (rows, nodes) probability that each node gives to the class of the row
+    P = np.maximum((shares[:, leaf] * said[:, leaf]).sum(axis=1), 1e-300)
+    gradient = -w / w.sum() / P
+    below = np.zeros_like(shares)  # derivative of the loss by the share of a node
+    below[:, leaf] = gradient[:, None] * said[:, leaf]
+    W, t, scores = np.zeros_like(tree.W), np.zeros_like(tree.t), np.zeros_like(tree.scores)
+    for i in inner[::-1]:
+        p, first = expit(X @ tree.W[i] - tree.t[i]), tree.child[i]
+        below[:, i] = (1 - p) * below[:, first] + p * below[:, first + 1]
+        slope = shares[:, i] * (below[:, first + 1] - below[:, first]) * p * (1 - p)
+        W[i], t[i] = slope @ X, -slope.sum()
+    for i in leaf:
+        part = gradient * shares[:, i] * said[:, i]
+        scores[i] = np.bincount(y, part, values.shape[1]) - part.sum() * values[i]
+    return float(-(w * np.log(P)).sum() / w.sum()), SoftTree(W, t, tree.child, scores)
+
+
+def trained(tree: SoftTree, X: np.ndarray, y: np.ndarray, w: np.ndarray, max_iter: int) -> SoftTree:
+    """Return the tree after at most `max_iter` steps of L-BFGS from the given one."""
+    shapes = [tree.W.shape, tree.t.shape, tree.scores.shape]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+
+    def unpacked(z: np.ndarray) -> SoftTree:
+        W, t, scores = (part.reshape(shape) for part, shape in zip(np.split(z, ends[:-1]), shapes))
+        return SoftTree(W, t, tree.child, scores)
+
+    def packed(one: SoftTree) -> np.ndarray:
+        return np.concatenate([one.W.ravel(), one.t, one.scores.ravel()])
+
+    def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, gradient = loss_and_gradient(unpacked(z), X, y, w)
+        return loss, packed(gradient)
+
+    if max_iter == 0:
+        return tree
+    from scipy.optimize import minimize
+
+    found = minimize(objective, packed(tree), jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
+    return unpacked(found.x)

@@ -7,12 +7,11 @@ from scipy.sparse import csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from assay.params import refuse
-from assay.tree import _rules
+from assay.tree import _export
 from assay.tree._limits import feature_count
 from assay.tree._nodes import Nodes
 from assay.tree._predict import goes_one_way, leaves, mean_values, mixed_leaves
 from assay.tree._reading import Read, read_columns
-from assay.tree._scikit_tree import scikit_tree, ways_down
 
 
 class ReadableTree:
@@ -66,7 +65,9 @@ class ReadableTree:
         nodes = self.nodes_
         known = vars(self).get("_scikit_tree")
         if known is None or known[0] is not nodes.child or known[1] is not nodes.value:
-            made = scikit_tree(nodes, self.n_features_in_, self.classes_per_output(), vars(self).get("leaf_rows_"))
+            made = _export.scikit_tree(
+                nodes, self.n_features_in_, self.classes_per_output(), vars(self).get("leaf_rows_")
+            )
             known = self._scikit_tree = (nodes.child, nodes.value, made)
         return known[2]
 
@@ -106,7 +107,7 @@ class ReadableTree:
 
     def decision_path(self, X: Any, check_input: bool = True) -> csr_matrix:
         """Return (rows, nodes) with a 1 for every node that a row passes. Rows are always checked."""
-        return ways_down(self.nodes_, self.apply(X))
+        return _export.ways_down(self.nodes_, self.apply(X))
 
     def get_depth(self) -> int:
         """Return the number of splits on the longest way down."""
@@ -124,29 +125,29 @@ class ReadableTree:
         check_is_fitted(self)
         return impurity_importances(self.nodes_, self.n_features_in_)
 
-    def _words(self) -> _rules.Words:
+    def _words(self) -> _export.Words:
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             names = [c.name for c in self.columns_] if self.columns_ else [f"x{i}" for i in range(self.n_features_in_)]
         levels = {i: column.levels for i, column in enumerate(self.columns_ or ()) if column.kind == "nominal"}
-        return _rules.Words([str(name) for name in names], levels, getattr(self, "classes_", None))
+        return _export.Words([str(name) for name in names], levels, getattr(self, "classes_", None))
 
     def to_text(self) -> str:
         """Return the tree as indented text; the weight of the training rows of a leaf in brackets."""
-        return _rules.as_text(self.nodes_, self._words())
+        return _export.as_text(self.nodes_, self._words())
 
-    def to_rules(self) -> list[_rules.RuleLine]:
+    def to_rules(self) -> list[_export.RuleLine]:
         """Return one rule for each leaf."""
-        return _rules.as_rules(self.nodes_, self._words())
+        return _export.as_rules(self.nodes_, self._words())
 
     def to_html(self) -> str:
         """Return the tree as nested lists that can be folded."""
-        return _rules.as_html(self.nodes_, self._words())
+        return _export.as_html(self.nodes_, self._words())
 
     def to_svg(self) -> str:
         """Return a picture of the tree."""
-        return _rules.as_svg(self.nodes_, self._words())
+        return _export.as_svg(self.nodes_, self._words())
 
 
 def require_one_target(model: Any) -> None:

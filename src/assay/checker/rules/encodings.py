@@ -71,6 +71,9 @@ class TableModel(Predictor):
             place = self._read(place, record)
         if len({record["name"] for record in listed}) != len(listed):
             raise Rejected("two columns of the encoding have one name")
+        read = {record["name"] for records in (listed, *(one.records for one in self.tables)) for record in records}
+        if self.target["name"] in read:
+            raise Rejected("the model reads the column that it predicts, so that its hits prove nothing")
         if "memory" in parameters:
             inside = {record["name"]: record for one in reversed(self.tables) for record in one.records}
             _check_memory(parameters["memory"], listed or list(inside.values()), len(self.tables))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from assay.checker.facts import listed_rows
 from assay.checker.numerics import Products, U, above, gamma, norm_above, null_signs
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
@@ -143,7 +144,7 @@ class Inseparable(Hyperplane):
     def prepare(self) -> None:
         super().prepare()
         self.augment, self.form = self.flag("intercept"), self.choice("form", ["ii", "iii"])
-        self.listed_rows, self.sets = self.listed("rows", "set")
+        self.listed_rows, self.sets = listed_rows(self, "set")
         if self.form == "ii" and len(np.unique(self.sets)) != 1:
             raise Rejected("form ii has one set")
         if self.model.columns > MOST_COLUMNS:

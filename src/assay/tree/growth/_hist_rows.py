@@ -75,6 +75,7 @@ class BinnedRows:
         self.binned, self.n_jobs, self.any_side = binned, n_jobs, any_side
         self.n_bins, self.nominal, self.integer = binned.n_bins, binned.nominal, sum_type(n)
         self.entries = np.empty(n, dtype=np.int64)
+        self.boundaries: list[int] = []  # where the right sides of the last divisions begin
         self._scratch = np.empty((n if any_side else n // 2) + SIDE_BY_SIDE, dtype=np.int64)
         self._together, self._apart = stretches(d, _LINE), stretches(d, _CACHED)
 
@@ -84,17 +85,18 @@ class BinnedRows:
     def divide(self, divisions: list[Division], search: Search) -> list[list[Any]]:
         """One thread does all of that for a small node; the columns of a large one are shared out."""
         found: list[list[Any]] = [[] for _ in divisions]
+        self.boundaries = [0] * len(divisions)
         large = [i for i, division in enumerate(divisions) if division.n_rows > _LARGE]
         bases = self._bases(divisions)
 
         def work(i: int) -> None:
-            found[i] = self._divide(divisions[i], bases[i], i in large, lambda columns: search(i, columns))
+            found[i] = self._divide(i, divisions[i], bases[i], i in large, search)
 
         thread_map(work, sorted(range(len(divisions)), key=lambda i: -divisions[i].n_rows), n_jobs=self.n_jobs)
         tasks = [(i, columns) for i in large if divisions[i].sums is not None for columns in self._apart]
 
         def work_on(task: tuple[int, tuple[int, int]]) -> Any:
-            self._sum_smaller(divisions[task[0]], task[1])
+            self._sum_smaller(divisions[task[0]], self.boundaries[task[0]], task[1])
             return search(*task)
 
         for (i, _), result in zip(tasks, thread_map(work_on, tasks, n_jobs=self.n_jobs)):
@@ -108,29 +110,28 @@ class BinnedRows:
             bases[i] = divisions[i].start // share + spare
         return bases
 
-    def _divide(self, division: Division, base: int, large: bool, search: Callable) -> list[Any]:
+    def _divide(self, i: int, division: Division, base: int, large: bool, search: Search) -> list[Any]:
         from assay.tree.growth._hist_loops import partition
 
         start, stop, _, column, goes_left, small_left, wanted = division
         at_once = wanted is not None and not large and len(self._together) == 1
         sums = wanted if at_once else np.empty((3, 0), dtype=self.integer)
-        partition(
+        self.boundaries[i] = partition(
             self.binned.rows, self.binned.columns[column], goes_left, small_left, self.entries, self._scratch, base,
             start, stop, sums,
         )  # fmt: skip
         if wanted is None or large:
             return []
         if at_once:
-            return [search(columns) for columns in self._together]
+            return [search(i, columns) for columns in self._together]
         found = []
         for columns in self._together:
-            self._sum_smaller(division, columns)
-            found.append(search(columns))
+            self._sum_smaller(division, self.boundaries[i], columns)
+            found.append(search(i, columns))
         return found
 
-    def _sum_smaller(self, division: Division, columns: tuple[int, int]) -> None:
-        start, stop, boundary = division[:3]
-        side = (start, boundary) if division.small_left else (boundary, stop)
+    def _sum_smaller(self, division: Division, boundary: int, columns: tuple[int, int]) -> None:
+        side = (division.start, boundary) if division.small_left else (boundary, division.stop)
         self._sum(*side, columns, division.sums)
 
     def _sum(self, start: int, stop: int, columns: tuple[int, int], sums: Any) -> None:

@@ -1,0 +1,182 @@
+"""RidgeCV, LassoCV and ElasticNetCV against scikit-learn's, against models fitted without a row, and by certificate."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import linear_model as scikit
+from sklearn.model_selection import GroupKFold, ShuffleSplit
+
+from assay import verify
+from assay.linear_model import ElasticNetCV, Lasso, LassoCV, Ridge, RidgeCV
+
+ALPHAS = (0.01, 1.0, 30.0, 1000.0)
+
+
+def draw(n=60, d=5, k=1, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d)) + 3.0
+    y = X @ random.normal(size=(d, k)) + 2.0 * random.normal(size=(n, k))
+    return X, y[:, 0] if k == 1 else y, random.uniform(0.5, 2.0, n)
+
+
+def left_out(X, y, weight, alpha, **options):
+    """Return the error of each row by a ridge regression of scikit-learn's that has not seen it."""
+    errors = []
+    for i in range(len(X)):
+        rest = np.arange(len(X)) != i
+        model = scikit.Ridge(alpha=alpha, **options).fit(X[rest], y[rest], sample_weight=weight[rest])
+        errors.append(y[i] - model.predict(X[[i]])[0])
+    return np.array(errors)
+
+
+@pytest.mark.parametrize("shape", [(30, 4), (12, 20), (15, 15)])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("mode", ["eigen", "svd"])
+def test_leave_one_out_errors_are_those_of_models_without_the_row(shape, intercept, mode):
+    X, y, weight = draw(*shape)
+    model = RidgeCV(ALPHAS, fit_intercept=intercept, gcv_mode=mode, store_cv_results=True).fit(X, y, weight)
+    expected = [weight * left_out(X, y, weight, alpha, fit_intercept=intercept) ** 2 for alpha in ALPHAS]
+    np.testing.assert_allclose(model.cv_results_, np.transpose(expected), rtol=1e-7)
+    means = np.mean(expected, axis=1)
+    assert model.alpha_ == ALPHAS[means.argmin()]
+    assert model.best_score_ == pytest.approx(-means.min())
+
+
+@pytest.mark.parametrize("shape", [(60, 5, 1), (60, 5, 3), (20, 40, 2)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"fit_intercept": False},
+        {"scoring": "neg_mean_absolute_error"},
+        {"scoring": "r2", "store_cv_results": True},
+        {"alpha_per_target": True},
+        {"alphas": np.logspace(-3, 3, 9), "store_cv_results": True},
+        {"cv": 4},
+        {"cv": 4, "alphas": [0.5, 1.0, 500.0], "scoring": "neg_mean_absolute_error"},
+        {"cv": ShuffleSplit(3, test_size=0.3, random_state=0)},
+    ],
+)
+def test_ridge_chooses_as_scikit_learn_does(shape, options):
+    X, y, weight = draw(*shape)
+    options = {"alphas": ALPHAS, **options}
+    ours, theirs = (kind(**options).fit(X, y, sample_weight=weight) for kind in (RidgeCV, scikit.RidgeCV))
+    np.testing.assert_array_equal(ours.alpha_, theirs.alpha_)
+    for name in ("best_score_", "coef_", "intercept_", *(["cv_results_"] if options.get("store_cv_results") else [])):
+        assert np.shape(getattr(ours, name)) == np.shape(getattr(theirs, name))
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-7, atol=1e-10)
+
+
+def test_ridge_reads_sparse_rows_and_columns_of_one_value():
+    X, y, _ = draw()
+    X[:, 2] = 1e6
+    X[X < 2.5] = 0.0
+    expected = scikit.RidgeCV(ALPHAS).fit(X, y)
+    for rows in (X, sp.csr_matrix(X), sp.csc_array(X)):
+        model = RidgeCV(ALPHAS).fit(rows, y)
+        assert model.alpha_ == expected.alpha_
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_ridge_of_more_columns_than_rows(alpha, intercept):
+    X, y, weight = draw(20, 300, 2)
+    ours, theirs = (
+        kind(alpha, fit_intercept=intercept).fit(X, y, sample_weight=weight) for kind in (Ridge, scikit.Ridge)
+    )
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["LassoCV", "ElasticNetCV"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"fit_intercept": False},
+        {"positive": True},
+        {"alphas": 12, "eps": 0.05, "cv": 3},
+        {"alphas": [0.1, 1.0, 0.02]},
+        {"cv": ShuffleSplit(3, test_size=0.3, random_state=0)},
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_paths_are_scikit_learns(kind, options, weighted):
+    X, y, weight = draw(80, 6)
+    weight = weight if weighted else None
+    ours = {"LassoCV": LassoCV, "ElasticNetCV": ElasticNetCV}[kind](**options, tol=1e-12).fit(X, y, weight)
+    theirs = getattr(scikit, kind)(**options, tol=1e-12, max_iter=100_000).fit(X, y, sample_weight=weight)
+    for name in ("alphas_", "alpha_", "mse_path_", "coef_", "intercept_"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-5, atol=1e-7)
+        assert np.shape(getattr(ours, name)) == np.shape(getattr(theirs, name))
+
+
+def test_the_share_of_the_l1_penalty_is_chosen_too():
+    X, y, _ = draw(80, 6)
+    ours, theirs = (
+        kind(l1_ratio=[0.2, 0.9, 0.5], alphas=15, tol=1e-10).fit(X, y) for kind in (ElasticNetCV, scikit.ElasticNetCV)
+    )
+    assert ours.l1_ratio_ == theirs.l1_ratio_
+    assert ours.alphas_.shape == theirs.alphas_.shape == (3, 15)
+    np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-6)
+
+
+def test_errors_of_a_perfect_fit_and_of_a_fold_with_all_the_variation():
+    X, _, _ = draw(40, 3)
+    X[7, 1] = 1e9  # what the other folds have of this column is lost in the moments of all rows
+    y = X[:, 0] - 2 * X[:, 2]
+    ours = LassoCV(alphas=[1e-6, 1e-3], cv=4, tol=1e-14).fit(X, y)
+    theirs = scikit.LassoCV(alphas=[1e-6, 1e-3], cv=4, tol=1e-14, max_iter=100_000).fit(X, y)
+    np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("model", [RidgeCV(ALPHAS), RidgeCV(ALPHAS, cv=3), LassoCV(alphas=20), ElasticNetCV(alphas=20)])
+def test_the_chosen_model_is_proved_to_be_a_minimum(model):
+    X, y, weight = draw(80, 6)
+    model.fit(X, y, weight)
+    certificate = model.certify(X, y, sample_weight=weight)
+    gap = certificate.find("duality-gap")
+    assert gap.value < 1e-6 * np.sum(y**2)
+    assert verify(certificate, model, X, y, sample_weight=weight).holds
+    wrong = model.__class__(**model.get_params()).fit(X, y, weight)
+    wrong.coef_ = wrong.coef_ + 1e-2
+    assert not verify(certificate, wrong, X, y, sample_weight=weight).holds
+
+
+def test_the_certificate_is_about_the_penalty_chosen():
+    X, y, _ = draw(80, 6)
+    model = LassoCV(alphas=20).fit(X, y)
+    same = Lasso(alpha=model.alpha_).fit(X, y)
+    np.testing.assert_allclose(model.coef_, same.coef_, atol=1e-8)
+    claims = [fitted.certify(X, y).find("duality-gap") for fitted in (model, same)]
+    assert dict(claims[0].params) == dict(claims[1].params)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (RidgeCV([0.0, 1.0]), r"alphas\[0\] == 0.0, must be > 0"),
+        (RidgeCV(cv=3, store_cv_results=True), "cv!=None and store_cv_results=True"),
+        (RidgeCV(cv=3, alpha_per_target=True), "cv!=None and alpha_per_target=True"),
+        (ElasticNetCV(l1_ratio=0.0), "not supported for l1_ratio=0"),
+        (ElasticNetCV(l1_ratio=[0.5, 1.5]), "l1_ratio must be numbers in"),
+        (LassoCV(alphas=0), "alphas must be an integer >= 1"),
+        (LassoCV(alphas=[1.0, -1.0]), r"alphas\[1\] == -1.0"),
+    ],
+)
+def test_refusals(model, message):
+    X, y, _ = draw()
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+
+
+def test_groups_reach_the_splitter():
+    from sklearn import config_context
+
+    X, y, _ = draw()
+    groups = np.arange(len(X)) % 3
+    with config_context(enable_metadata_routing=True):
+        for kind in (LassoCV, RidgeCV):
+            cv = GroupKFold(3).set_split_request(groups=True)
+            assert kind(cv=cv).fit(X, y, groups=groups).alpha_ > 0

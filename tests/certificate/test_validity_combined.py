@@ -12,7 +12,7 @@ from tests.certificate.test_validity import DELTAS, tally
 from tests.certificate.test_validity_holdout import rows, sign_of_first
 
 TRAIN = rows(np.random.default_rng(0), 20)
-REPETITIONS = 60
+REPETITIONS = 40
 SHARES = np.array([0.5, 0.625, 0.75, 0.875])  # on the grid
 BETWEEN = SHARES + 0.01
 

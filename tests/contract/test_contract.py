@@ -160,7 +160,7 @@ def not_met(model):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @parametrize_with_checks(EVERY, expected_failed_checks=not_met)
 def test_scikit_learn_contract(estimator, check):
     if type(estimator).__name__ == "AdaBoostClassifier" and "sample_weight_equivalence" in check.func.__name__:
@@ -391,12 +391,14 @@ def test_parameters_are_refused_by_name(name, parameters, message):
 
 @pytest.mark.parametrize("model", LEARNERS, ids=names)
 class TestCertifyRefuses:
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("delta", [0, 1, 1.0, -0.1, np.nan, 1e-300, "0.05", None])
     def test_delta(self, model, delta):
         X, y = small(model)
         with pytest.raises((ValueError, TypeError), match="delta"):
             ready(model).certify(X, y, delta=delta)
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize(
         "holdout", [[], [0.5], [0, 0], [-1], [90], np.arange(90), [[0, 1]], np.zeros(90, dtype=bool)], ids=str
     )

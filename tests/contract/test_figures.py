@@ -16,7 +16,7 @@ def nothing_stays_open():
     pyplot.close("all")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", LEARNERS, ids=lambda model: type(model).__name__)
 def test_a_learner_draws_itself_with_no_data(model, tmp_path):
     fresh = ready(model)

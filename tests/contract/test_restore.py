@@ -209,6 +209,7 @@ def test_what_is_derived_comes_back(case):
             assert_equal(getattr(model, name), getattr(again, name))
 
 
+@pytest.mark.sampled(2)
 def test_a_model_built_anew_proves_the_same(case):
     """What rests on the fit alone, such as its dual variables, is told to be missing; all else is the same."""
     model, again, rows, _ = case

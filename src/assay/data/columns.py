@@ -80,7 +80,7 @@ class Column:
             return self.data
         if self.type.kind == "date":
             whole = np.where(self.missing, 0, np.round(self.data * 1e6)).astype("datetime64[us]")
-            return np.where(self.missing, np.datetime64("NaT"), whole)
+            return np.where(self.missing, np.datetime64("NaT", "us"), whole)
         words = self.texts if self.type.kind == "text" else (*self.type.levels, NEW_LEVEL)
         levels = np.array([*words, None], dtype=object)
         return levels[np.where(self.missing, len(words), self.data).astype(np.intp)]

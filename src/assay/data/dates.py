@@ -65,7 +65,7 @@ def _of_form(text: pa.Array, form: str) -> np.ndarray:
     hour, minute, second = field("H", 0), field("M", 0), field("S", 0)
     fits &= (year >= 1) & (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
     first = (12 * (year - 1970) + np.clip(month, 1, 12) - 1).astype("datetime64[M]")
-    last = (first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")
+    last = (first + np.timedelta64(1, "M")).astype("datetime64[D]") - first.astype("datetime64[D]")
     fits &= (day >= 1) & (day <= last.astype(np.int64))
     days = first.astype("datetime64[D]").astype(np.int64) + day - 1
     return np.where(fits, days * _DAY + 3600.0 * hour + 60.0 * minute + second, np.nan)

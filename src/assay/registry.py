@@ -10,7 +10,7 @@ from assay.base import Learner
 from assay.stored import class_name
 
 _NO_LEARNERS = {
-    "checker", "claims", "cli", "data", "datasets", "guarantees", "kernels", "learning", "loops", "losses", "metrics",
+    "export", "checker", "claims", "cli", "data", "datasets", "guarantees", "kernels", "learning", "loops", "losses", "metrics",
     "optim", "patch", "plot", "report", "scan", "study", "studio", "textbook", "theory",
 }  # fmt: skip
 

@@ -1,6 +1,8 @@
 """ONNX graphs predict what the models predict, by ONNX Runtime on 10,000 rows."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -232,3 +234,13 @@ def test_the_block_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = re.findall(r"```python\n(.*?)```", page, re.S)
     exec(block, {})
     assert f"    {capsys.readouterr().out.strip()}\n" in page
+
+
+def test_nothing_else_needs_the_extra() -> None:
+    """The list of learners, and so the main job, works without onnx; the export says what to install."""
+    code = (
+        "import sys; sys.modules['onnx'] = None; from assay import export, registry; assert registry.learners()\n"
+        "try: export.onnx_model\nexcept ImportError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "assay[onnx]" in done.stdout

@@ -308,7 +308,7 @@ def export(
     from assay.cli import exporting
 
     with _messages():
-        exporting.export(model, out)
+        exporting.run(model, out)
 
 
 @app.command()

@@ -2,20 +2,17 @@
 
 from pathlib import Path
 
+from assay import export
 from assay.cli.paths import keep_apart
 from assay.cli.predicting import open_model
 
 
-def export(model_file: Path, out: Path | None) -> None:
+def run(model_file: Path, out: Path | None) -> None:
     """Run the command."""
     path = model_file.with_suffix(".onnx") if out is None else out
     if path.suffix.lower() != ".onnx":
         raise ValueError(f"--out must end in .onnx; got {str(path)!r}.")
     keep_apart([model_file], {"--out": path})
     model, _ = open_model(model_file)
-    try:
-        from assay.export import save_onnx
-    except ImportError as error:
-        raise ValueError("ONNX graphs need the extra onnx: pip install 'assay[onnx]'.") from error
-    save_onnx(model, path)
+    export.save_onnx(model, path)
     print(f"Written to {path}.")

@@ -10,8 +10,8 @@ from assay.base import Learner
 from assay.stored import class_name
 
 _NO_LEARNERS = {
-    "export", "checker", "claims", "cli", "data", "datasets", "guarantees", "kernels", "learning", "loops", "losses", "metrics",
-    "optim", "patch", "plot", "report", "scan", "study", "studio", "textbook", "theory",
+    "checker", "claims", "cli", "data", "datasets", "export", "guarantees", "kernels", "learning", "loops", "losses",
+    "metrics", "optim", "patch", "plot", "report", "scan", "study", "studio", "textbook", "theory",
 }  # fmt: skip
 
 _registered: dict[str, type[Learner]] = {}

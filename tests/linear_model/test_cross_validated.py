@@ -180,3 +180,11 @@ def test_groups_reach_the_splitter():
         for kind in (LassoCV, RidgeCV):
             cv = GroupKFold(3).set_split_request(groups=True)
             assert kind(cv=cv).fit(X, y, groups=groups).alpha_ > 0
+
+
+@pytest.mark.parametrize("alphas", [(1e-8, 1e-3, 1.0, 10.0), tuple(np.logspace(-10, 3, 14))])
+def test_wide_rows_are_left_out_exactly_with_nearly_no_penalty(alphas):
+    X, y, weight = draw(20, 30)
+    model = RidgeCV(alphas, store_cv_results=True).fit(X, y, weight)
+    expected = [weight * left_out(X, y, weight, alpha, solver="svd") ** 2 for alpha in alphas]
+    np.testing.assert_allclose(model.cv_results_, np.transpose(expected), rtol=1e-7)

@@ -357,14 +357,19 @@ def _left_out(model: RidgeCV, equations: Equations, alphas: np.ndarray) -> _Erro
 
 
 def _dual_errors(kernel: Kernel, alphas: np.ndarray, share: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the same where rows are fewer than columns: (A A^T + alpha)^-1 y over its diagonal, less the mean's
-    share."""
+    """Return the same where rows are fewer than columns: (A A^T + alpha)^-1 y over its diagonal.
+
+    With an intercept the roots q of the rows' shares are an eigenvector of A A^T whose eigenvalue is 0, along which the
+    inverse is 1 / alpha and counts for nothing. A large eigenvalue takes its place, so that nothing large cancels.
+    """
     found = np.empty((*kernel.y.shape, len(alphas)))
     root = np.where(weight > 0, np.sqrt(weight), 1.0)
+    size = float(np.trace(kernel.products)) / len(share) or 1.0
+    kernel = kernel._replace(products=kernel.products + size * np.sqrt(np.outer(share, share)))
     solve = _factored if len(alphas) <= _FEW else _decomposed(kernel)
     for a, alpha in enumerate(alphas):
         solved, diagonal = solve(kernel, float(alpha))
-        found[:, :, a] = alpha * solved / (alpha * diagonal - share)[:, None] / root[:, None]
+        found[:, :, a] = solved / (diagonal - share / (alpha + size))[:, None] / root[:, None]
     return found
 
 

@@ -68,28 +68,28 @@ def over_thresholds(bound_of: Callable[[np.ndarray, float], np.ndarray], n: int,
 
 
 for _noise, _n in ((0.0, 60), (0.1, 200), (0.3, 400)):
-    case("P10c", f"all thresholds, noise {_noise}, n = {_n}")(
+    case("vc", f"all thresholds, noise {_noise}, n = {_n}")(
         over_thresholds(lambda k, delta, n=_n: ghost_table(Thresholds(), n, delta)[k], _n, _noise)
     )
-case("P10a", "all thresholds, noise 0.1, n = 400")(
+case("vc", "all thresholds, noise 0.1, n = 400")(
     over_thresholds(lambda k, d: k / 400 + vc.massart_deviation(400, d, Thresholds().log_growth), 400, 0.1)
 )
 case("vc", "VC inequality, all thresholds, noise 0, n = 3000")(
     over_thresholds(lambda k, d: k / 3000 + vc.uniform_deviation(3000, d, Thresholds().log_growth), 3000, 0.0)
 )
-case("P10c", "all thresholds, bounds cut to a third", control=True)(
+case("vc", "all thresholds, bounds cut to a third", control=True)(
     over_thresholds(lambda k, d: ghost_table(Thresholds(), 60, d)[k] / 3, 60, 0.0)
 )
 
 
-@case("P10d", "consistent thresholds, n = 200")
+@case("vc", "consistent thresholds, n = 200")
 def realizable_thresholds(rng, delta):
     _, errors, risk = noisy_thresholds(rng, 200, 0.0)
     bound = vc.realizable_growth_bound(200, delta, Thresholds().log_growth)
     return bool(np.any(risk[errors == 0] > bound)), bound < 0.5
 
 
-@case("P10c", "best interval on coin labels, n = 100 (below one: informative)")
+@case("vc", "best interval on coin labels, n = 100 (below one: informative)")
 def intervals_on_noise(rng, delta):
     y = rng.choice([-1, 1], 100)
     prefix = np.concatenate(([0], np.cumsum(y)))
@@ -98,7 +98,7 @@ def intervals_on_noise(rng, delta):
     return bound < 0.5, bound < 1
 
 
-@case("P10c", "fifty independent hypotheses with error 0.3, n = 80 (below one: informative)")
+@case("vc", "fifty independent hypotheses with error 0.3, n = 80 (below one: informative)")
 def ghost_on_independent(rng, delta):
     bounds = [_finite_ghost(delta)[k] for k in rng.binomial(80, 0.3, 50)]
     return min(bounds) < 0.3, min(bounds) < 1

@@ -333,7 +333,7 @@ def test_forged_files_of_networks_with_states(model, tmp_path):
     assay.save(model, tmp_path / "net.assay", certificate=model.certify(X, y))
     parts = Parts.of((tmp_path / "net.assay").read_bytes())
     told, tried = said(model, X), 0
-    for name, change in chosen(forgeries(parts), False, 7):
+    for name, change in chosen(forgeries(parts), 120, 7):
         for seal in (False, True):
             forged = parts.copy()
             change(forged)

@@ -134,7 +134,7 @@ def direction_junk(case, rng):
 
 
 def delta_junk(case, rng):
-    fact = case.claim.name[0] == "D"
+    fact = case.claim.is_fact
     junk = [
         "-0.01",
         "1e",
@@ -203,7 +203,7 @@ def witness_junk(case, rng):
 
 def ledger_broken(case, rng):
     sealed = case.sealed
-    if case.claim.name[0] == "P" and rng.random() < 0.5:
+    if not case.claim.is_fact and rng.random() < 0.5:
         return replace(case, sealed=replace(sealed, delta_total="0.0399999999"))
     return replace(
         case,
@@ -340,7 +340,7 @@ def direction_turned(case, rng):
 def delta_smaller(case, rng):
     return (
         None
-        if case.claim.name[0] == "D"
+        if case.claim.is_fact
         else case.with_claim(delta=f"{float(case.claim.delta) * rng.uniform(0.05, 0.999):.12f}")
     )
 

@@ -406,7 +406,7 @@ def test_statements_about_new_data_from_training_and_hold_out_rows(model):
     rows = assay.scan.rows(fresh)
     risk = evidence(model, rows, Distances).squares(rows).mean()
     assert all(claim.value > risk for claim in certificate.claims if not claim.is_fact)
-    assert "kmeans.risk" in " ".join(one.name for one in model.certify(X[:5000], radius=0.1).not_applicable)
+    assert "risk" in " ".join(one.name for one in model.certify(X[:5000], radius=0.1).not_applicable)
 
 
 def test_a_dimension_chosen_by_the_rows_has_no_bound():

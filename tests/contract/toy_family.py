@@ -56,7 +56,7 @@ def read_means(means: np.ndarray, classes: tuple[str, ...]) -> Means:
 
 
 class ClassMeans(Rule):
-    """T01: no entry of `means_` differs from the mean of its class's rows by more than the value."""
+    """No entry of `means_` differs from the mean of its class's rows by more than the value."""
 
     def prepare(self) -> None:
         self.check_rows()
@@ -120,7 +120,7 @@ class NearestMean(ClassifierMixin, Learner):
         yield Scores(_bounded, (self.means_, 16 * (rows.n_features + 16) * 2.0**-53 * float(size.max())))
 
     def facts(self, rows: Any) -> Iterator[Claim]:
-        yield Claim("T01/1", 1e-9, params={"rows": rows.n_rows})
+        yield Claim("toy.means", 1e-9, params={"rows": rows.n_rows})
 
 
 def _bounded(block: Any, means: np.ndarray, radius: float) -> tuple[np.ndarray, float]:

@@ -176,7 +176,7 @@ def test_more_doubt_never_raises_a_bound(seed, deltas, regression):
     options = {"clip": 20.0} if regression else {}
     model = (LinearRegression() if regression else LogisticRegression()).fit(X, y)
     strict, loose = (model.certify(X, y, delta=delta, holdout=(Xh, yh), **options) for delta in deltas)
-    bounds = {claim.name: claim.value for claim in strict.claims if claim.name[0] == "P"}
+    bounds = {claim.name: claim.value for claim in strict.claims if not claim.is_fact}
     for claim in loose.claims:
         if claim.name in bounds:
             assert claim.value <= bounds[claim.name]

@@ -198,7 +198,7 @@ def test_the_bound_is_that_of_the_certificate_for_classes_numbers_and_folds(clas
     losses = bound.losses(np.array([0.0, 0.0]), np.array([bound.most / 2, 1e9]), False)
     assert losses.tolist() == [0.5, 1.0]
     folds = saved(frame(300), learners=["DecisionTreeClassifier"], certify="folds")
-    mean = next(one.value for one in folds[1].claims if one.name.startswith("P22/"))
+    mean = next(one.value for one in folds[1].claims if one.name.startswith("cross-validation.mean"))
     assert mean <= bound_of(*folds).value <= 2 * mean  # two of three models must err for their vote to
     assert bound_of(classifier[0], None) == "the model file holds no certificate."
 

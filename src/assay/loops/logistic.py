@@ -83,6 +83,8 @@ def loss_stretch(
     """Return sum C_i loss_i, its gradient in w (d,) and in b, of one block or of 2^l blocks of `step` rows.
 
     Where all rows cost the same, one logarithm is taken of a panel's product of 1 + exp(-|f_i|).
+    Loops that add up write nothing: a loop that does both is compiled twice, and which of the two runs, with its order
+    of the terms, depends on where the arrays lie in memory.
     """
     n, d = X.shape
     f, e, scratch = np.empty(PANEL), np.empty(PANEL), np.empty(PANEL)
@@ -93,22 +95,26 @@ def loss_stretch(
         block, slope, loss, offset = X[:last], sums[k], 0.0, 0.0
         for start in range(k * step, last, PANEL):
             size = _scores(block, w, b, start, f, e, scratch)
-            linear, product = 0.0, 1.0
             for r in range(size):
                 target = y[start + r]
                 top = 1.0 if f[r] >= 0.0 else e[r]
                 scratch[r] = top / (1.0 + e[r]) - target
                 f[r] = max(f[r], 0.0) - target * f[r]
-                linear += f[r]
-                product *= 1.0 + e[r]
             if single:
+                linear, product = 0.0, 1.0
+                for r in range(size):
+                    linear += f[r]
+                    product *= 1.0 + e[r]
                 loss += cost[0] * (linear + log(product))
             for r in range(size):
                 C = cost[y[start + r]] * (weight[start + r] if weight.size else 1.0)
-                if not single:
-                    loss += C * (f[r] + log1p(e[r]))
                 scratch[r] *= C
+                f[r] = C * (f[r] + log1p(e[r])) if not single else 0.0
+            total = 0.0
+            for r in range(size):
                 offset += scratch[r]
+                total += f[r]
+            loss += total
             for r in range(size):
                 gradient = scratch[r]
                 for j in range(d):

@@ -223,7 +223,7 @@ def violated(draws: int, confidence: str) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore")
 def test_bounds_hold_as_often_as_they_say():
     """Were delta not divided among the folds, one of the limits would fail too often, and this would show it."""
-    draws = 60
+    draws = 150
     allowed = stats.binom.ppf(0.999, draws, 0.45)
     *failed, beside, undivided = violated(draws, "0.5")
     assert max(failed) <= allowed < undivided

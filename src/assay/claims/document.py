@@ -16,27 +16,18 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import NoReturn, TypeVar
+from typing import Any
 
 import numpy as np
 
-from assay._typing import Json
 from assay.claims.claim import FORMAT, Certificate, Claim, DataReference, ModelReference, NotApplicable
 from assay.claims.definitions import names, register
 from assay.claims.directory import code
 
 DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 _OLDER = ("assay-certificate/1", "assay-certificate/2")
-_CERTIFICATE = (
-    "format", "model", "data", "delta_total", "split", "claims", "not_applicable", "unreported", "looks", "time"
-)  # fmt: skip
-_CLAIM = ("template", "value", "direction", "params", "data", "delta", "assumptions", "witness", "producer")
-_LOOKS = ("count", "reserve", "part", "parts", "units")
 _NESTING = 32
 _STRING_OR_BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)  # an open string ends the text
-
-
-T = TypeVar("T")
 
 
 class DocumentError(ValueError):
@@ -55,37 +46,35 @@ def digest(certificate: Certificate) -> str:
 
 def from_json(text: str | bytes) -> Certificate:
     """Return the certificate written in `text`, or raise `DocumentError` saying what is wrong and where."""
-    read: dict[str, Json] = _of_type(strict_json(text), dict, "certificate")
-    if (version := read.get("format")) != FORMAT:
-        again = " Its claims had another meaning: certify the model again." if version in _OLDER else ""
-        raise DocumentError(f"certificate: the format is {str(version)[:40]!r}; this version reads {FORMAT!r}.{again}")
-    record = _Record({"looks": None, "time": None, **read}, "certificate", *_CERTIFICATE)
-    split, looks, time = (record.optional(name) for name in ("split", "looks", "time"))
-    reference = _Record(record.mapping("model"), "model", "learner", "family", "digest")
-    model = ModelReference(reference.text("learner"), reference.text("family"), reference.text("digest"))
+    read = _of_type(strict_json(text), dict, "certificate")
+    if (found := read.get("format")) != FORMAT:
+        again = " Its claims had another meaning: certify the model again." if found in _OLDER else ""
+        raise DocumentError(f"certificate: the format is {str(found)[:40]!r}; this version reads {FORMAT!r}.{again}")
+    record = _fields(
+        {"looks": None, "time": None, **read}, "certificate", looks=(dict, None), format=str, model=dict, data=dict,
+        delta_total=str, split=(dict, None), claims=list, not_applicable=list, unreported=list, time=(dict, None),
+    )  # fmt: skip
+    model = ModelReference(**_fields(record["model"], "model", learner=str, family=str, digest=str))
     _load_definitions(model.family)
     return Certificate(
-        claims=tuple(_claim(item, f"claims[{i}]") for i, item in enumerate(record.items("claims"))),
+        claims=tuple(_claim(one, f"claims[{i}]") for i, one in enumerate(record["claims"])),
         model=model,
-        data={name: _data_reference(item, f"data.{name}") for name, item in record.mapping("data").items()},
-        delta_total=_probability(record.text("delta_total"), "delta_total"),
-        not_applicable=tuple(_not_applicable(item) for item in record.items("not_applicable")),
-        unreported=tuple(_unreported(item) for item in record.items("unreported")),
-        split=None if split is None else _arrays(split, "split"),
-        looks=None if looks is None else _looks(looks),
-        time=None if time is None else _time(time),
+        data={name: _data_reference(one, f"data.{name}") for name, one in record["data"].items()},
+        delta_total=_probability(record["delta_total"], "delta_total"),
+        not_applicable=tuple(_not_applicable(one) for one in record["not_applicable"]),
+        unreported=tuple(_unreported(one) for one in record["unreported"]),
+        split=None if record["split"] is None else _arrays(record["split"], "split"),
+        looks=None if record["looks"] is None else _looks(record["looks"]),
+        time=None if record["time"] is None else _time(record["time"]),
     )
 
 
-def strict_json(text: str | bytes, nesting: int = _NESTING) -> Json:
+def strict_json(text: str | bytes, nesting: int = _NESTING) -> Any:
     """Parse JSON; refuse duplicate keys, NaN, infinity, too large numbers and more than `nesting` levels."""
     data = text.encode() if isinstance(text, str) else text
     _check_nesting(data, nesting)
     try:
-        value: Json = json.loads(
-            data.decode(), object_pairs_hook=_no_duplicates, parse_constant=_refuse, parse_float=_finite
-        )
-        return value
+        return json.loads(data.decode(), object_pairs_hook=_no_duplicates, parse_constant=_refuse, parse_float=_finite)
     except DocumentError:
         raise
     except (ValueError, RecursionError) as error:
@@ -94,20 +83,20 @@ def strict_json(text: str | bytes, nesting: int = _NESTING) -> Json:
 
 def _check_nesting(data: bytes, nesting: int) -> None:
     depth = 0
-    for token in _STRING_OR_BRACKET.finditer(data):
-        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(token[0], 0)
+    for found in _STRING_OR_BRACKET.finditer(data):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
         if depth > nesting:
             raise DocumentError(f"JSON text is nested more than {nesting} levels deep.")
 
 
-def _no_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
         raise DocumentError("a JSON object repeats a key.")
     return record
 
 
-def _refuse(token: str) -> NoReturn:
+def _refuse(token: str) -> Any:
     raise DocumentError(f"{token} is not a JSON number.")
 
 
@@ -118,28 +107,26 @@ def _finite(token: str) -> float:
     return value
 
 
-def _certificate_record(certificate: Certificate) -> dict[str, object]:
+def _certificate_record(certificate: Certificate) -> dict[str, Any]:
     return {
         "format": certificate.format,
         "model": vars(certificate.model),
         "data": {
-            name: {**vars(reference), "labels": None if reference.labels is None else list(reference.labels)}
-            for name, reference in certificate.data.items()
+            name: {**vars(one), "labels": None if one.labels is None else list(one.labels)}
+            for name, one in certificate.data.items()
         },
         "delta_total": certificate.delta_total,
         "split": None if certificate.split is None else _array_records(certificate.split),
         "claims": [_claim_record(claim) for claim in certificate.claims],
-        "not_applicable": [
-            {"template": code(missing.name), "reason": missing.reason} for missing in certificate.not_applicable
-        ],
+        "not_applicable": [{"template": code(one.name), "reason": one.reason} for one in certificate.not_applicable],
         "unreported": [[code(name), delta] for name, delta in certificate.unreported],
         "looks": None if certificate.looks is None else _plain(certificate.looks),
         "time": None if certificate.time is None else _plain(certificate.time),
     }
 
 
-def _claim_record(claim: Claim) -> dict[str, object]:
-    record: dict[str, object] = {"template": code(claim.name)} | vars(claim)
+def _claim_record(claim: Claim) -> dict[str, Any]:
+    record = {"template": code(claim.name)} | vars(claim)
     del record["name"]
     record.update(
         value=float(claim.value), params=_plain(_renamed(claim.params, code)), witness=_array_records(claim.witness)
@@ -148,7 +135,7 @@ def _claim_record(claim: Claim) -> dict[str, object]:
     return record
 
 
-def _plain(value: object) -> object:
+def _plain(value: Any) -> Any:
     """Return `value` with NumPy numbers, tuples and mappings as JSON has them."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
@@ -157,11 +144,11 @@ def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _array_records(arrays: Mapping[str, np.ndarray]) -> dict[str, object]:
+def _array_records(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return {name: _array_record(name, np.asarray(array)) for name, array in arrays.items()}
 
 
-def _array_record(name: str, array: np.ndarray) -> dict[str, object]:
+def _array_record(name: str, array: np.ndarray) -> dict[str, Any]:
     dtype = array.dtype.newbyteorder("<").str
     if dtype not in DTYPES:
         raise DocumentError(f"{name}: arrays of type {array.dtype} cannot be part of a certificate.")
@@ -169,38 +156,38 @@ def _array_record(name: str, array: np.ndarray) -> dict[str, object]:
     return {"dtype": dtype, "shape": list(array.shape), "base64": base64.b64encode(data).decode()}
 
 
-def _arrays(records: Mapping[str, Json], where: str) -> dict[str, np.ndarray]:
-    return {name: _array(item, f"{where}.{name}") for name, item in records.items()}
+def _arrays(records: dict[str, Any], where: str) -> dict[str, np.ndarray]:
+    return {name: _array(one, f"{where}.{name}") for name, one in records.items()}
 
 
-def _array(item: Json, where: str) -> np.ndarray:
-    record = _Record(item, where, "dtype", "shape", "base64")
-    kind, shape, text = record.text("dtype"), record.counts("shape"), record.text("base64")
-    if kind not in DTYPES:
-        raise DocumentError(f"{where}: the array type {kind[:20]!r} is not one of {', '.join(DTYPES)}.")
+def _array(record: Any, where: str) -> np.ndarray:
+    fields = _fields(record, where, dtype=str, shape=list, base64=str)
+    if fields["dtype"] not in DTYPES:
+        raise DocumentError(f"{where}: the array type {fields['dtype'][:20]!r} is not one of {', '.join(DTYPES)}.")
+    shape = [_of_type(size, int, f"{where}.shape") for size in fields["shape"]]
     try:
-        data = base64.b64decode(text, validate=True)
+        data = base64.b64decode(fields["base64"], validate=True)
     except ValueError:
         raise DocumentError(f"{where}: the array's bytes are not base64.") from None
-    dtype = np.dtype(kind)
+    dtype = np.dtype(fields["dtype"])
     if len(shape) > 4 or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
         raise DocumentError(f"{where}: shape {shape} of {dtype} does not match {len(data)} bytes.")
     return np.frombuffer(data, dtype).reshape(shape)
 
 
-def _claim(item: Json, where: str) -> Claim:
-    record = _Record(item, where, *_CLAIM)
-    return Claim(
-        name=_called(record.text("template"), where),
-        value=record.number("value"),
-        direction=record.text("direction"),
-        params=_renamed(record.mapping("params"), partial(_called, where=f"{where}.params")),
-        data=tuple(record.texts("data")),
-        delta=_probability(record.text("delta"), f"{where}.delta"),
-        assumptions=tuple(record.texts("assumptions")),
-        witness=_arrays(record.mapping("witness"), f"{where}.witness"),
-        producer=record.text("producer"),
+def _claim(record: Any, where: str) -> Claim:
+    fields = _fields(
+        record, where, template=str, value=float, direction=str, params=dict, data=list, delta=str,
+        assumptions=list, witness=dict, producer=str,
+    )  # fmt: skip
+    fields.update(
+        data=tuple(_of_type(one, str, f"{where}.data") for one in fields["data"]),
+        assumptions=tuple(_of_type(one, str, f"{where}.assumptions") for one in fields["assumptions"]),
+        delta=_probability(fields["delta"], f"{where}.delta"),
+        witness=_arrays(fields["witness"], f"{where}.witness"),
     )
+    fields["params"] = _renamed(fields["params"], partial(_called, where=f"{where}.params"))
+    return Claim(_called(fields.pop("template"), where), **fields)
 
 
 def _load_definitions(family: str) -> None:
@@ -224,39 +211,40 @@ def named(claim: Claim) -> Claim:
     )
 
 
-def _renamed(params: Mapping[str, object], called: Callable[[str], str]) -> Mapping[str, object]:
+def _renamed(params: Mapping[str, Any], called: Callable[[str], str]) -> Mapping[str, Any]:
     """Return parameters in which `gap`, the claim that this one rests on, is called otherwise."""
     gap = params.get("gap")
     return {**params, "gap": called(gap)} if isinstance(gap, str) else params
 
 
-def _data_reference(item: Json, where: str) -> DataReference:
-    record = _Record(item, where, "digest", "rows", "columns", "labels")
-    digest, rows, columns = record.text("digest"), record.count("rows"), record.count("columns")
-    return DataReference(digest, rows, columns, None if record["labels"] is None else tuple(record.texts("labels")))
+def _not_applicable(record: Any) -> NotApplicable:
+    fields = _fields(record, "not_applicable", template=str, reason=str)
+    return NotApplicable(_called(fields["template"], "not_applicable"), fields["reason"])
 
 
-def _not_applicable(item: Json) -> NotApplicable:
-    record = _Record(item, "not_applicable", "template", "reason")
-    return NotApplicable(_called(record.text("template"), "not_applicable"), record.text("reason"))
+def _data_reference(record: Any, where: str) -> DataReference:
+    fields = _fields(record, where, digest=str, rows=int, columns=int, labels=(list, None))
+    if fields["labels"] is not None:
+        fields["labels"] = tuple(_of_type(one, str, f"{where}.labels") for one in fields["labels"])
+    return DataReference(**fields)
 
 
-def _time(item: Json) -> dict[str, object]:
-    record = _Record(item, "time", "name", "kind", "levels", "written")
-    texts = {part: record.texts(part) for part in ("levels", "written")}
-    return {"name": record.text("name"), "kind": record.text("kind"), **texts}
+def _time(record: Any) -> dict[str, Any]:
+    fields = _fields(record, "time", name=str, kind=str, levels=list, written=list)
+    for part in ("levels", "written"):
+        fields[part] = [_of_type(one, str, f"time.{part}") for one in fields[part]]
+    return fields
 
 
-def _looks(item: Json) -> dict[str, object]:
-    record = _Record(item, "looks", *_LOOKS)
-    counts = {name: record.count(name) for name in _LOOKS if name != "reserve"}
-    rows = record.counts("reserve")
-    if min(*counts.values(), *rows) < 0:
+def _looks(record: Any) -> dict[str, Any]:
+    fields = _fields(record, "looks", count=int, reserve=list, part=int, parts=int, units=int)
+    rows = [_of_type(one, int, "looks.reserve") for one in fields["reserve"]]
+    if min(fields["count"], fields["part"], fields["parts"], fields["units"], *rows) < 0:
         raise DocumentError("looks: numbers of looks and of rows are not negative.")
-    return {name: rows if name == "reserve" else counts[name] for name in _LOOKS}  # in one order: digests cover it
+    return fields
 
 
-def _unreported(record: Json) -> tuple[str, str]:
+def _unreported(record: Any) -> tuple[str, str]:
     if not isinstance(record, list) or len(record) != 2:
         raise DocumentError("unreported: each entry is the code of a claim and its delta.")
     name = _called(_of_type(record[0], str, "unreported"), "unreported")
@@ -274,48 +262,22 @@ def _probability(text: str, where: str, high: Decimal | None = Decimal(1)) -> st
     return text
 
 
-class _Record:
-    """A JSON object that has exactly these fields; each is read as the type that it must have."""
-
-    def __init__(self, item: Json, where: str, *names: str) -> None:
-        self.where = where
-        self.fields: dict[str, Json] = _of_type(item, dict, where)
-        if self.fields.keys() != {*names}:
-            missing, extra = sorted({*names} - self.fields.keys()), sorted(self.fields.keys() - {*names})
-            raise DocumentError(f"{where}: fields missing {missing}, unknown {[name[:40] for name in extra[:5]]}.")
-
-    def __getitem__(self, name: str) -> Json:
-        return self.fields[name]
-
-    def text(self, name: str) -> str:
-        return _of_type(self[name], str, f"{self.where}.{name}")
-
-    def texts(self, name: str) -> list[str]:
-        return [_of_type(item, str, f"{self.where}.{name}") for item in self.items(name)]
-
-    def count(self, name: str) -> int:
-        return _of_type(self[name], int, f"{self.where}.{name}")
-
-    def counts(self, name: str) -> list[int]:
-        return [_of_type(item, int, f"{self.where}.{name}") for item in self.items(name)]
-
-    def number(self, name: str) -> float:
-        value = self[name]
-        if type(value) is int and abs(value) < 2**1023:
-            return float(value)
-        return _of_type(value, float, f"{self.where}.{name}")
-
-    def items(self, name: str) -> list[Json]:
-        return _of_type(self[name], list, f"{self.where}.{name}")
-
-    def mapping(self, name: str) -> dict[str, Json]:
-        return _of_type(self[name], dict, f"{self.where}.{name}")
-
-    def optional(self, name: str) -> dict[str, Json] | None:
-        return None if self[name] is None else self.mapping(name)
+def _fields(record: Any, where: str, **types: Any) -> dict[str, Any]:
+    """Return a copy of `record` if it has exactly these fields with these types."""
+    _of_type(record, dict, where)
+    if record.keys() != types.keys():
+        missing, extra = sorted(types.keys() - record.keys()), sorted(record.keys() - types.keys())
+        raise DocumentError(f"{where}: fields missing {missing}, unknown {[name[:40] for name in extra[:5]]}.")
+    return {name: _of_type(record[name], kind, f"{where}.{name}") for name, kind in types.items()}
 
 
-def _of_type(value: Json, kind: type[T], where: str) -> T:
-    if isinstance(value, kind) and type(value) is kind:  # True is no integer
+def _of_type(value: Any, kind: Any, where: str) -> Any:
+    optional = isinstance(kind, tuple)
+    wanted = kind[0] if optional else kind
+    if (optional and value is None) or type(value) is wanted:
         return value
-    raise DocumentError(f"{where}: expected {kind.__name__}, got {type(value).__name__}.")
+    if wanted is float and type(value) is int and abs(value) < 2**1023:
+        return float(value)
+    raise DocumentError(
+        f"{where}: expected {wanted.__name__}{' or null' if optional else ''}, got {type(value).__name__}."
+    )

@@ -109,8 +109,7 @@ class _Filled(Formatter):
         kind = format_spec.rstrip("0123456789")
         if kind in direction:
             return outward(value, direction[kind], int(format_spec[len(kind) :] or 3))
-        text: str = super().format_field(value, format_spec)
-        return text
+        return str(super().format_field(value, format_spec))
 
 
 def outward(value: float, direction: str, digits: int = 3) -> str:

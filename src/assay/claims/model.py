@@ -172,8 +172,7 @@ def array_of(record: Json) -> np.ndarray:
         raise ValueError("an array has a dtype that the format knows, a shape and its bytes.")
     if not isinstance(record["base64"], str):
         raise ValueError("the bytes of an array are a text in base64.")
-    data = base64.b64decode(record["base64"], validate=True)
-    dtype = np.dtype(str(record["dtype"]))
+    data, dtype = base64.b64decode(record["base64"], validate=True), np.dtype(str(record["dtype"]))
     if math.prod(shape) * dtype.itemsize != len(data):
         raise ValueError(f"the shape {shape} of {dtype} does not match {len(data)} bytes.")
     return np.frombuffer(data, dtype).reshape(shape).copy()

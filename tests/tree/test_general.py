@@ -172,7 +172,7 @@ def test_many_classes_are_not_laid_out_for_every_row(more, monkeypatch):
     X, y = rows(7, 300)
     labels = np.argsort(np.argsort(y)) // 2
     wide = DecisionTreeClassifier(max_depth=3, **more).fit(X, labels)
-    for room in ("_decision_tree", "growth._sorted"):
+    for room in ("growth._growers", "growth._sorted"):
         monkeypatch.setattr(f"assay.tree.{room}.WIDE", 0)
     narrow = DecisionTreeClassifier(max_depth=3, **more).fit(X, labels)
     np.testing.assert_array_equal(narrow.predict(X), wide.predict(X))

@@ -46,9 +46,8 @@ def block(X: Matrix, y: np.ndarray | None, weight: np.ndarray | None, start: int
     return Block(
         _tidy(_dense(X[start:stop]), np.float64),
         None if y is None else _tidy(y[start:stop]),
-        None if weight is None else _tidy(weight[start:stop], np.float64),
-        start,
-    )
+        None if weight is None else _tidy(weight[start:stop], np.float64), start,
+    )  # fmt: skip
 
 
 def _dense(part: Matrix) -> np.ndarray:

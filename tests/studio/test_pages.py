@@ -74,7 +74,7 @@ def test_a_page_is_shown_before_its_answer_and_filled_in() -> None:
 
 def test_a_column_that_gives_the_answer_away_is_named(person: Person) -> None:
     rows = "\n".join(f"{i % 13},{i % 2},{'yes' if i % 2 else 'no'}" for i in range(200))
-    assert "gives the answer away?" in person.upload(f"a,copy,y\n{rows}\n".encode()).text
+    assert "gives the target away?" in person.upload(f"a,copy,y\n{rows}\n".encode()).text
 
 
 def test_the_run_page_has_the_leaderboard_and_its_baseline(learnt: Any) -> None:

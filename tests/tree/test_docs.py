@@ -8,9 +8,7 @@ import pytest
 
 MODULES = (
     "ensemble._adaboost_regressor",
-    "ensemble._permutation_importance",
     "ensemble._lpboost",
-    "ensemble._soft_margin_lp",
     "tree.growth._absolute",
     "tree.growth._nominal",
     "tree._oblique",

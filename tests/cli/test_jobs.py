@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import assay
+from assay.claims.directory import code
 from assay.claims.document import digest
 from assay.cli.app import app
 
@@ -111,7 +112,7 @@ def test_verify_tells_a_program_what_it_tells_a_person(folder):
     certificate = assay.load(folder / "m.assay").certificate
     assert done.exit_code == 0
     assert found["holds"]
-    assert [one["code"] for one in found["claims"]] == [one.name for one in certificate]
+    assert [one["code"] for one in found["claims"]] == [code(one.name) for one in certificate]
     assert {one["verdict"] for one in found["claims"]} <= {"PROVED", "PROVED-GIVEN"}
     assert found["if"]
     done = run("verify", folder / "m.assay", folder / "moved.csv", "--json")

@@ -114,7 +114,7 @@ class TestGaps:
         for _ in range(20):  # no table nearby is better
             noise = [rng.dirichlet(np.ones(one.shape[-1]), one.shape[:-1]) for one in net.tables]
             tables = tuple(0.999 * one + 0.001 * other for one, other in zip(net.tables, noise))
-            model.network_ = type(net)(net.names, net.states, net.parents, tables)
+            model._network = alpha, type(net)(net.names, net.states, net.parents, tables)
             assert model.log_likelihood(X) <= best + 1e-6
 
     @pytest.mark.mission("LAT-05")

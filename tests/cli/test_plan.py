@@ -87,8 +87,8 @@ def test_every_classifier_has_an_answer_or_a_reason():
             assert answer(words)["rows_needed"]["theorems"]
         elif "kernel" in str(kind.card.model.at(2, 2)):
             assert {one["claim"] for one in answer(words)["rows_needed"]["theorems"]} == {
-                "margin.kernel",
-                "compression.perceptron",
+                "margin",
+                "compression",
             }
         else:
             assert "--holdout-width" in run(words, code=2).stderr

@@ -64,7 +64,7 @@ class Total:
 def block_nodes(numbers: np.ndarray, sums: np.ndarray) -> dict[Node, Any]:
     """Return what `Total.nodes` gives after the sums (blocks, ...) of blocks with ascending numbers were added.
 
-    >>> block_nodes(np.arange(3), np.array([1.0, 10.0, 100.0]))
+    >>> {node: float(total) for node, total in block_nodes(np.arange(3), np.array([1.0, 10.0, 100.0])).items()}
     {(0, 2): 100.0, (1, 0): 11.0}
     """
     nodes: dict[Node, Any] = {}

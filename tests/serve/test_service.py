@@ -134,6 +134,13 @@ def test_what_cannot_be_read_is_refused_by_name(classifier, body, kind, status, 
         assert at.get("/health").json() == {"status": "ok"}
 
 
+def test_browsers_that_read_the_description_get_their_icon(classifier):
+    with client(classifier, token="a secret") as at:
+        answer = at.get("/favicon.ico")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")
+        assert '<link rel="icon"' in at.get("/docs", headers={"authorization": "Bearer a secret"}).text
+
+
 def test_what_is_asked_wrongly_is_refused(classifier, regressor):
     row = records(frame(1))[0]
     with client(classifier) as at:

@@ -72,7 +72,10 @@ def followed(table: str, seconds: str, every: bool) -> dict[str, Any]:
     """Run a study as a person would; return what was waited for."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "assay", "studio", table, "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen([*command, "--folder", folder], stdout=subprocess.PIPE, text=True) as process,
+    ):
         try:
             visitor, address = opened(process)
             shown = time.perf_counter() - began

@@ -1,8 +1,9 @@
-"""Writing files that are never half there."""
+"""Writing files that are never half there; the folder of a user's data."""
 
 import os
 import re
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,6 +12,18 @@ try:
     import fcntl
 except ImportError:  # Windows: whatever a killed process leaves behind stays there
     fcntl = None  # type: ignore[assignment]
+
+
+def user_data_folder() -> Path:
+    """Return the folder of what Assay keeps for a user, where the system has such folders."""
+    home = Path.home()
+    if sys.platform == "darwin":
+        folder = home / "Library" / "Application Support"
+    elif os.name == "nt":
+        folder = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    else:
+        folder = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return folder / "assay"
 
 
 @contextmanager

@@ -104,7 +104,8 @@ def test_objects_of_scikit_learn_are_pickled_and_copied_while_patched(kind):
         assert b"assay" not in new
     made += [pickle.loads(new), pickle.loads(pickle.dumps(made[0]))]
     assert {type(one).__module__ for one in made} == {before}
-    assert all((one.predict(X) == model.predict(X)).all() for one in made[:4] + made[5:])
+    for one in made[:4] + made[5:]:  # copies lie elsewhere in memory, and BLAS may round a product otherwise there
+        np.testing.assert_allclose(one.predict(X), model.predict(X), rtol=1e-9)
 
 
 def test_defaults_are_those_of_the_class_that_fits(patched, monkeypatch):

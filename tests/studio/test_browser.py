@@ -52,9 +52,10 @@ GONE = (
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address that the terminal prints."""
-    command = [sys.executable, "-m", "assay", "studio", "credit", "--no-browser"]
+    folder = str(tmp_path_factory.mktemp("project"))
+    command = [sys.executable, "-m", "assay", "studio", "credit", "--no-browser", "--folder", folder]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     found = re.search(r"http\S+", process.stdout.readline())
@@ -155,9 +156,9 @@ def test_from_table_to_prediction_as_a_person_does_it(browser: Any, address: str
     follow(browser, "credit")
     says(browser, "Predict “default”")
     look(browser, "table")
-    press(browser, "form[action$=learn] summary")
+    press(browser, "form[action$=learn] .card summary")
     find(browser, "#learners").send_keys("LogisticRegression")
-    press(browser, "form[action$=learn] button")
+    press(browser, "form[action$=learn] .card button")
     find(browser, "[data-live]")
     look(browser, "running")
     until(browser, lambda page: page.find_elements(By.LINK_TEXT, "Look at the model"))
@@ -172,7 +173,7 @@ def test_from_table_to_prediction_as_a_person_does_it(browser: Any, address: str
     says(browser, "Prediction of")
     look(browser, "try")
     _learn_again(browser, "GaussianNB")
-    for name in ("Compare", "Plan", "Learn"):
+    for name in ("Code", "Compare", "Plan", "Learn"):
         follow(browser, name)
         look(browser, name.lower())
     _plan(browser)
@@ -182,9 +183,9 @@ def test_from_table_to_prediction_as_a_person_does_it(browser: Any, address: str
 def _learn_again(browser: Any, learner: str) -> None:
     """A second study, so that there is something to compare."""
     follow(browser, "Table")
-    press(browser, "form[action$=learn] summary")
+    press(browser, "form[action$=learn] .card summary")
     find(browser, "#learners").send_keys(learner)
-    press(browser, "form[action$=learn] button")
+    press(browser, "form[action$=learn] .card button")
     until(browser, lambda page: page.find_elements(By.LINK_TEXT, "Look at the model"))
 
 
@@ -244,10 +245,11 @@ def test_every_page_in_both_languages_on_desk_and_phone(browser: Any, address: s
     browser.get(address.partition("/open")[0])
     press(browser, f"button[lang={language}], html[lang={language}] .brand")
     find(browser, f"html[lang={language}] body")
+    browser.get(find(browser, "main table a[href*=runs]").get_attribute("href"))
     places = [one.get_attribute("href") for one in browser.find_elements(By.CSS_SELECTOR, "nav a")]
     learn = places[-1]
-    names = [urlsplit(place).path.rsplit("/", 1)[1] for place in places]
-    pages = dict(zip(("table", "run", *names[2:]), places, strict=True)) | {"home": learn.replace("/learn", "/")}
+    names = ("home", "table", "run", "model", "try", "code", "compare", "plan", "learn")
+    pages = dict(zip(names, places, strict=True))
     pages |= {name: f"{learn}/{name}" for name in ALGORITHMS} | {"card": f"{learn}?name=SVC"}
     english = {}
     for size, (width, height) in {"desk": (1200, 1000), "phone": (390, 844)}.items():

@@ -45,7 +45,7 @@ def started(folder: Path, *options: str, code: str = "", **more: str) -> Running
         [sys.executable, "-c", program, "studio", *options],
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"TMPDIR": str(temporary)} | more,
+        env=os.environ | {"TMPDIR": str(temporary), "XDG_DATA_HOME": str(folder / "data")} | more,
     )
     found = re.search(r"http\S+", process.stdout.readline())
     assert found

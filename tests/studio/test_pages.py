@@ -54,6 +54,44 @@ def test_columns_of_a_bundled_table_are_corrected_left_out_and_taken_back(person
     assert "Left out by you" not in page
 
 
+def test_one_button_learns_what_the_table_of_columns_says(person: Person) -> None:
+    """The target and the types that are chosen count although nobody pressed the button that applies them."""
+    table = person.post("/tables", {"bundled": "credit"}, files={"file": ("", b"")}).url.path
+    entry = next(iter(person.workspace.tables.values()))
+    age = [column["name"] for column in entry.seen["columns"]].index("age")
+    chosen = {"target": "income", f"kind{age}": "out", "metric": "balanced", "learners": "Ridge"}
+    run = person.workspace.runs[person.learn(table, **chosen).rsplit("/", 1)[1]]
+    assert (run.target, run.found["target"], run.found["task"]) == ("income", "income", "regress")
+    columns = [column["name"] for column in run.found["columns"]]
+    assert "age" not in columns
+    assert "default" in columns
+
+
+def test_a_target_that_is_left_out_begins_no_study(person: Person) -> None:
+    table = person.post("/tables", {"bundled": "credit"}, files={"file": ("", b"")}).url.path
+    entry = next(iter(person.workspace.tables.values()))
+    place = [column["name"] for column in entry.seen["columns"]].index("income")
+    page = person.post(f"{table}/learn", {"target": "income", f"kind{place}": "out"})
+    assert page.url.path == table
+    assert not person.workspace.runs
+
+
+def test_wide_tables_show_columns_by_search_and_pages_with_the_target_always(person: Person) -> None:
+    names = [f"x{i:03d}" for i in range(180)] + ["goal"]
+    rows = "\n".join(",".join(str((i * 7 + j * j) % (3 + j % 5)) for j in range(181)) for i in range(40))
+    table = person.upload(f"{','.join(names)}\n{rows}\n".encode()).url.path
+    first = person.get(table).text
+    assert "x049" in first
+    assert 'name="kind50"' not in first
+    page = person.post(f"{table}/look", {"kind3": "out", "from": "150"})
+    assert page.url.query == b"from=150"
+    assert 'name="kind179"' in page.text
+    assert 'value="goal" aria-label' in page.text
+    found = person.post(f"{table}/look", {"q": "X17"}).text
+    assert "10 columns match" in found
+    assert sum(f'name="kind{i}"' in found for i in range(181)) == 11
+
+
 def test_a_page_is_shown_before_its_answer_and_filled_in() -> None:
     """Nobody waits for a process that loads: the page says that it is being worked out, and asks again by itself."""
     known = Settings(("127.0.0.1",), PORT, patience=0.0)

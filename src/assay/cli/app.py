@@ -277,6 +277,9 @@ def studio(
     host: Annotated[
         str, typer.Option(help="Address to listen on; others than this machine's need a password.")
     ] = "127.0.0.1",
+    folder: Annotated[
+        Path | None, _option("Folder for tables, studies and models; by default in the user's data folder.")
+    ] = None,
 ) -> None:
     """Run studies in a browser, on this machine."""
     with _messages():
@@ -284,7 +287,7 @@ def studio(
             from assay.studio import server
         except ModuleNotFoundError as error:
             raise ImportError(f"the studio needs {error.name}: pip install 'assay[studio]'.") from None
-        server.serve(source, host, port, browser)
+        server.serve(source, host, port, browser, folder)
 
 
 @app.command()

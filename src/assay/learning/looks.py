@@ -25,7 +25,6 @@ opens a part that no earlier one has seen, at the whole delta, and what was open
 """
 
 import os
-import sys
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.data import RawTable, digests
+from assay.files import user_data_folder
 from assay.guarantees import draws
 from assay.guarantees.ledger import DOWN, price_of_look
 from assay.learning.problem import groups_of
@@ -98,14 +98,7 @@ def ledger() -> Path | None:
         return None
     if given:
         return Path(given)
-    home = Path.home()
-    if sys.platform == "darwin":
-        folder = home / "Library" / "Application Support"
-    elif os.name == "nt":
-        folder = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    else:
-        folder = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-    return folder / "assay" / "looks.sqlite"
+    return user_data_folder() / "looks.sqlite"
 
 
 def record(table: RawTable, target: str, held: Any, delta: Decimal, reserve: Reserve | None = None) -> Looks:

@@ -115,6 +115,8 @@ def _name(name: str) -> str:
 
 def meaning(claim: Claim) -> str:
     """Return the key of the words that explain a claim."""
+    if claim.name == "train.errors" and claim.data == ("holdout",):
+        return "means.counted"
     for key, names in _MEANINGS.items():
         if claim.name in names:
             return f"means.{key}"

@@ -31,6 +31,9 @@ ROUTES = [
     Route("/runs/{key}/events", run.events),
     Route("/runs/{key}/stop", run.stop, methods=["POST"]),
     Route("/runs/{key}/files/{name}", run.download),
+    Route("/runs/{key}/about", run.describe, methods=["POST"]),
+    Route("/runs/{key}/delete", run.delete, methods=["POST"]),
+    Route("/runs/{key}/code", run.code),
     Route("/runs/{key}/model", model.show),
     Route("/runs/{key}/verify", model.verify, methods=["POST"]),
     Route("/runs/{key}/try", model.try_row, methods=["GET", "POST"]),
@@ -45,12 +48,16 @@ _SENTENCES = {"Not Found": Message("no-page"), "Method Not Allowed": Message("no
 _TYPES = {"style.css": "text/css; charset=utf-8", "studio.js": "text/javascript; charset=utf-8"}
 
 
-def studio(settings: Settings, source: str = "", most_bytes: int | None = None) -> Guard:
-    """Return the application; `source` is a table to begin with, a file of this machine or a bundled name."""
+def studio(settings: Settings, source: str = "", most_bytes: int | None = None, folder: Path | None = None) -> Guard:
+    """Return the application.
+
+    `source` is a table to begin with, a file of this machine or a bundled name; tables and studies are kept in the
+    project `folder`, or go when the studio ends.
+    """
 
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
-        held = app.state.workspace = Workspace(most_bytes)
+        held = app.state.workspace = Workspace(most_bytes, folder)
         app.state.patience = settings.patience
         try:
             if source:

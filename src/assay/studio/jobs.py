@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +168,29 @@ class Desk:
         await self.child.end()
 
 
+class Ended:
+    """A study that ended in an earlier life of the studio: as a job, but nothing more comes."""
+
+    events: tuple[dict[str, Any], ...] = ()
+    stopping = False
+    version = 1_000_000
+
+    def __init__(self, status: str, result: Any, refusal: str) -> None:
+        self.status, self.result, self.refusal = status, result, refusal
+        self.seconds = 0.0
+
+    async def changed(self, seen: int, seconds: float) -> bool:
+        """Return whether a reader has not seen the end yet; wait if it has."""
+        if seen == self.version:
+            await asyncio.sleep(seconds)
+        return seen != self.version
+
+    async def done(self) -> None:
+        """Return at once."""
+
+    stop = end = done
+
+
 class Job:
     """A study in a process of its own, and what it has told so far."""
 
@@ -177,7 +200,7 @@ class Job:
         self.status = "running"  # then "done", "failed" or "stopped"
         self.result: Any = None
         self.refusal = ""
-        self.began = time.monotonic()
+        self.began, self.ended = time.monotonic(), 0.0
         self.stopping = False
         self._changed = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
@@ -185,6 +208,11 @@ class Job:
     def start(self, task: str, seconds: float, **arguments: Any) -> None:
         """Begin in the background."""
         self._task = asyncio.create_task(self._follow(task, seconds, arguments))
+
+    def then(self, act: Callable[[], None]) -> None:
+        """Do something at the end."""
+        assert self._task is not None
+        self._task.add_done_callback(lambda _: act())
 
     async def _follow(self, task: str, seconds: float, arguments: dict[str, Any]) -> None:
         try:
@@ -197,6 +225,7 @@ class Job:
         except Refused as error:
             self.refusal, self.status = of_error(error), "stopped" if self.stopping else "failed"
         finally:
+            self.ended = time.monotonic()
             await self.child.end()
             await self._tell()
 
@@ -217,6 +246,11 @@ class Job:
         except TimeoutError:
             return False
         return True
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken."""
+        return (self.ended or time.monotonic()) - self.began
 
     async def done(self) -> None:
         """Wait for the end."""

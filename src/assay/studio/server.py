@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from assay.studio.app import known, studio
+from assay.studio.project import Project, default_folder
 from assay.studio.security import Settings
 from assay.web.listening import ended_by_signals, listener, server
 from assay.web.requests import LOOPBACK, host_of
@@ -22,10 +23,12 @@ _PAGE = (
 )
 
 
-def serve(source: str, host: str, port: int, browser: bool) -> None:
+def serve(source: str, host: str, port: int, browser: bool, folder: Path | None = None) -> None:
     """Serve until Ctrl-C. Another host than this machine's own asks for a password first."""
     if source:
         known(source)
+    folder = folder or default_folder()
+    Project(folder).close()  # is it free?
     outside = host not in LOOPBACK
     password = _password() if outside else None
     socket = listener("the studio", host, port)
@@ -33,9 +36,10 @@ def serve(source: str, host: str, port: int, browser: bool) -> None:
     settings = Settings(host_of(host), port, password=password)
     name = f"[{host}]" if ":" in host else host
     address = f"http://{name}:{port}" + ("/login" if outside else f"/open?token={settings.token}")
-    running = server(studio(settings, source))
+    running = server(studio(settings, source, folder=folder))
     with ended_by_signals(running), _opened(address) if browser and not outside else nullcontext():
         print(f"The studio is at {address}", flush=True)
+        print(f"Tables and studies are kept in {folder}.", flush=True)
         print("Ctrl-C ends the studio." if outside else "The address works once. Ctrl-C ends the studio.", flush=True)
         running.run(sockets=[socket])
 

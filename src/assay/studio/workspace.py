@@ -1,30 +1,27 @@
-"""What the studio holds: tables and studies, in a folder of its own that goes when the studio ends."""
+"""What the studio holds: the tables and studies of its project folder, and the processes that work on them."""
 
 import asyncio
 import secrets
-import shutil
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from assay.messages import Message, changed, of_error
-from assay.studio.jobs import Child, Desk, Job, Question, Refused, memory_limit
+from assay.messages import Message, changed, from_plain, of_error
+from assay.studio.jobs import Child, Desk, Ended, Job, Question, Refused, memory_limit
+from assay.studio.project import Project, StudyRecord, TableRecord
 
 LOOK_SECONDS, ASK_SECONDS, VERIFY_SECONDS = 120.0, 60.0, 600.0
-MOST_TABLES, MOST_STUDIES = 50, 4
+MOST_TABLES, MOST_AT_ONCE = 200, 4
+_LAST_SECONDS = 10.0  # that studies have to end with the best so far when the studio ends
 
 
 @dataclass
-class TableEntry:
+class TableEntry(TableRecord):
     """A table: where it lies, how a person calls it, and what was seen of it."""
 
-    key: str
-    name: str
-    source: dict[str, str]
     sample: str = ""
-    kinds: dict[str, Any] = field(default_factory=dict)
-    target: str = ""
     looked: Question | None = None
 
     @property
@@ -40,15 +37,29 @@ class TableEntry:
 class Run:
     """A study of a table, and what it found."""
 
-    key: str
+    record: StudyRecord
     table: TableEntry
-    target: str
-    asked: dict[str, Any]
     folder: Path
-    job: Job
-    kinds: dict[str, Any]
+    job: Job | Ended
+    uploaded: bool = False
     verdict: Question | None = None
     tried: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return self.record.key
+
+    @property
+    def target(self) -> str:
+        return self.record.target
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return self.record.asked
+
+    @property
+    def kinds(self) -> dict[str, Any]:
+        return self.record.kinds
 
     @property
     def found(self) -> dict[str, Any] | None:
@@ -61,17 +72,36 @@ class Run:
 
 
 class Workspace:
-    """Tables and studies of one studio."""
+    """Tables and studies of one studio; without a project folder they go when it ends."""
 
-    def __init__(self, most_bytes: int | None = None) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="assay-studio-"))
+    def __init__(self, most_bytes: int | None = None, folder: Path | None = None) -> None:
+        self._leaving = ExitStack()
+        self.folder = Path(self._leaving.enter_context(tempfile.TemporaryDirectory(prefix="assay-studio-")))
+        self.project = Project(folder or self.folder / "project")
+        self._leaving.callback(self.project.close)
         self.most_bytes = most_bytes or memory_limit()
-        self.tables: dict[str, TableEntry] = {}
-        self.runs: dict[str, Run] = {}
+        self.tables = {record.key: TableEntry(**vars(record)) for record in self.project.tables()}
+        self.runs = {record.key: self._restored(record) for record in self.project.studies()}
+        for entry in list(self.tables.values()):
+            if self.project.owns(entry) and not self._studies_of(entry):
+                self.drop(entry.key)
         self.desk = Desk(self._child("planning", "trying"))  # what is answered at once
         self.lab = Desk(self._child("stepping", "learning"))  # what takes longer
         self.next = self._student()  # waits for the next study
         self._looks = asyncio.Lock()
+
+    def _restored(self, record: StudyRecord) -> Run:
+        """Return a study of an earlier life of the studio; one that still ran was interrupted."""
+        found = self.project.found(record.key)
+        if record.status == "running" or (record.status == "done" and found is None):
+            record.status = "interrupted"
+            self.project.keep(record)
+        entry = self.tables.get(record.table) or TableEntry(record.table, record.name, {})
+        job = Ended(record.status, found, from_plain(record.refusal))
+        return Run(record, entry, self.project.study_folder(record.key), job, self.project.owns(entry))
+
+    def _studies_of(self, entry: TableEntry) -> list[Run]:
+        return [run for run in self.runs.values() if run.table is entry]
 
     async def begin(self) -> None:
         """Start the processes that will be needed, so that they load while a person reads."""
@@ -86,24 +116,44 @@ class Workspace:
         return self._child("learning")
 
     def new_file(self, ending: str) -> Path:
-        """Return a path of our own making; names from outside are never part of it."""
+        """Return a path of our own making, for as long as the studio runs."""
         return self.folder / f"{secrets.token_hex(16)}{ending}"
 
-    def add(self, name: str, source: dict[str, str]) -> TableEntry:
-        """Take a table in."""
-        if len(self.tables) >= MOST_TABLES:
-            self.drop(next(iter(self.tables)))
-        entry = TableEntry(secrets.token_hex(8), name, source)
+    def add(self, name: str, source: dict[str, str], key: str = "") -> TableEntry:
+        """Take a table in; a file or a bundled table that is known already is the same table."""
+        for entry in self.tables.values():
+            if entry.source == source:
+                return entry
+        idle = [key for key, entry in self.tables.items() if not self._studies_of(entry)]
+        if len(self.tables) >= MOST_TABLES and idle:
+            self.drop(idle[0])
+        entry = TableEntry(key or secrets.token_hex(8), name, source)
         self.tables[entry.key] = entry
+        self.keep(entry)
         return entry
 
+    def upload(self, ending: str) -> tuple[str, Path]:
+        """Return a key and a place for a table that is uploaded; names from outside are never part of it."""
+        key = secrets.token_hex(8)
+        return key, self.project.table_file(key, ending)
+
+    def keep(self, entry: TableEntry) -> None:
+        """Write down what a person chose for a table."""
+        self.project.keep(TableRecord(entry.key, entry.name, entry.source, entry.kinds, entry.target))
+
     def drop(self, key: str) -> None:
-        """Forget a table; files of ours go with it, unless a study was made from them."""
+        """Forget a table; an uploaded file goes with it."""
         entry = self.tables.pop(key)
         Path(entry.sample).unlink(missing_ok=True) if entry.sample else None
-        path = Path(entry.source.get("file", ""))
-        if path.parent == self.folder and not any(run.table is entry for run in self.runs.values()):
-            path.unlink(missing_ok=True)
+        self.project.drop_table(entry)
+
+    async def delete(self, run: Run) -> None:
+        """Remove a study with its model, and an uploaded table that no other study was made from."""
+        await run.job.end()
+        del self.runs[run.key]
+        self.project.drop_study(run.key)
+        if run.table.key in self.tables and self.project.owns(run.table) and not self._studies_of(run.table):
+            self.drop(run.table.key)
 
     def look(self, entry: TableEntry) -> Question:
         """Begin to sum a table up, in a process with limits."""
@@ -121,6 +171,7 @@ class Workspace:
                 asked = {"source": entry.source, "kinds": entry.kinds, "target": entry.target, "sample": entry.sample}
                 seen = await child.ask("look", LOOK_SECONDS, **asked)
             entry.target = seen["target"]
+            self.keep(entry)
             return seen
         except Refused as error:
             own = Path(entry.source.get("file", ""))
@@ -133,14 +184,17 @@ class Workspace:
 
     def start(self, entry: TableEntry, asked: dict[str, Any], seconds: float) -> Run:
         """Begin a study; too many at once are refused."""
-        if sum(run.job.status == "running" for run in self.runs.values()) >= MOST_STUDIES:
-            raise Refused(Message("studies.busy", count=MOST_STUDIES))
-        key = secrets.token_hex(8)
-        folder = self.folder / key
+        if sum(run.job.status == "running" for run in self.runs.values()) >= MOST_AT_ONCE:
+            raise Refused(Message("studies.busy", count=MOST_AT_ONCE))
+        name = f"{entry.name}: {entry.target}"[:100]
+        record = StudyRecord(secrets.token_hex(8), entry.key, name, entry.target, asked, dict(entry.kinds))
+        folder = self.project.study_folder(record.key)
         folder.mkdir()
-        run = Run(key, entry, entry.target, asked, folder, Job(self.next), dict(entry.kinds))
-        self.runs[key], self.next = run, self._student()
-        run.job.start(
+        job = Job(self.next)
+        run = Run(record, entry, folder, job, self.project.owns(entry))
+        self.project.keep(record)
+        self.runs[run.key], self.next = run, self._student()
+        job.start(
             "learn",
             seconds,
             source=entry.source,
@@ -149,7 +203,17 @@ class Workspace:
             folder=str(folder),
             asked=asked,
         )
+        job.then(lambda: self._ended(run))
         return run
+
+    def _ended(self, run: Run) -> None:
+        """Write down how a study ended."""
+        if run.key not in self.runs:
+            return  # it was deleted
+        if run.found:
+            self.project.keep_found(run.key, run.found)
+        run.record.status, run.record.refusal = run.job.status, run.job.refusal
+        self.project.keep(run.record)
 
     def verify(self, run: Run) -> None:
         """Begin to check a certificate again, in a process of its own."""
@@ -164,13 +228,20 @@ class Workspace:
             await child.end()
 
     async def close(self) -> None:
-        """End every process and remove the folder."""
+        """Let studies end with the best so far, end every process, and leave the project to the next studio."""
+        running = [run.job for run in self.runs.values() if run.job.status == "running"]
+        await asyncio.gather(*(job.stop() for job in running))
+        if running:
+            await asyncio.wait([asyncio.ensure_future(job.done()) for job in running], timeout=_LAST_SECONDS)
         looks = [entry.looked for entry in self.tables.values()] + [run.verdict for run in self.runs.values()]
         await asyncio.gather(*(one.end() for one in looks if one is not None))
         await asyncio.gather(
             self.desk.end(), self.lab.end(), self.next.end(), *(run.job.end() for run in self.runs.values())
         )
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for entry in list(self.tables.values()):
+            if self.project.owns(entry) and not self._studies_of(entry):
+                self.drop(entry.key)
+        self._leaving.close()
 
 
 def display_name(name: str) -> str:

@@ -25,17 +25,15 @@ def workspace(request: Request) -> Workspace:
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a page in the reader's language."""
     session = getattr(request.state, "session", None)
-    held = getattr(request.app.state, "workspace", None)
-    tables, runs = (list(held.tables.values()), list(held.runs.values())) if held and session else ([], [])
-    done = [run for run in runs if run.found]
+    run = values.get("run")
     common = {
         "csrf": session.csrf if session else "",
         "languages": {key: name for key, (name, _) in LANGUAGES.items()},
         "path": request.url.path,
         "here": "",
-        "table": tables[-1] if tables else None,
-        "run": runs[-1] if runs else None,
-        "model": done[-1] if done else None,
+        "table": run.table if run else None,
+        "run": None,
+        "model": run if run and run.found else None,
         "refresh": 1 if values.get("waiting") else 0,
         "waiting": False,
     }

@@ -1,18 +1,20 @@
 """Run: the leaderboard as it fills up, and the button that ends the study with the best so far."""
 
-import time
+import io
+import zipfile
 from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response, StreamingResponse
 
 from assay.messages import Message
 from assay.report.board import best_first
 from assay.report.page import page as report
-from assay.studio.pages import form, go, language, page, run_of
+from assay.studio import code as as_code
+from assay.studio.pages import form, go, language, page, run_of, text_of, workspace
 from assay.studio.workspace import Run
 
 _HEARTBEAT, _MOST = 15.0, 40
@@ -57,15 +59,64 @@ async def stop(request: Request) -> Response:
     return go(f"/runs/{run.key}")
 
 
+async def describe(request: Request) -> Response:
+    """Name a study, and note something about it."""
+    given = await form(request)
+    run = run_of(request)
+    run.record.name = text_of(given, "name").strip()[:100] or run.record.name
+    run.record.note = text_of(given, "note").strip()[:4000]
+    workspace(request).project.keep(run.record)
+    return go(f"/runs/{run.key}")
+
+
+async def delete(request: Request) -> Response:
+    """Remove a study, and its uploaded table with the last study of it."""
+    await form(request)
+    await workspace(request).delete(run_of(request))
+    return go("/")
+
+
+async def code(request: Request) -> Response:
+    """The study as a script, a command line and a notebook."""
+    run = run_of(request)
+    texts = {"script": as_code.script(run), "command": as_code.command(run)}
+    return page(request, "code.html", here="code", run=run, exact=bool(run.asked.get("trials")), **texts)
+
+
+_TYPES = {
+    "model.assay": "application/octet-stream",
+    "report.html": "text/html; charset=utf-8",
+    "study.py": "text/x-python; charset=utf-8",
+    "study.ipynb": "application/x-ipynb+json",
+    "study.zip": "application/zip",
+}
+
+
 async def download(request: Request) -> Response:
-    """The model, or the report, as a file."""
+    """A file of the study: model, report, script, notebook, or all of them."""
     run, name = run_of(request), request.path_params["name"]
-    if name not in ("model.assay", "report.html") or not run.found:
+    if name not in _TYPES or not run.found:
         raise HTTPException(404, Message("no-file"))
     if name == "model.assay":
-        return FileResponse(run.model, media_type="application/octet-stream", filename=name)
-    text = await run_in_threadpool(report, run.found, run.table.name, language(request))
-    return HTMLResponse(text, headers={"content-disposition": f'attachment; filename="{name}"'})
+        return FileResponse(run.model, media_type=_TYPES[name], filename=name)
+    content = await run_in_threadpool(_content, run, name, language(request))
+    return Response(content, media_type=_TYPES[name], headers={"content-disposition": f'attachment; filename="{name}"'})
+
+
+def _content(run: Run, name: str, language: str) -> bytes:
+    assert run.found is not None
+    if name == "report.html":
+        return report(run.found, run.table.name, language).encode()
+    if name == "study.py":
+        return as_code.script(run).encode()
+    if name == "study.ipynb":
+        return as_code.notebook(run).encode()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(run.model, "model.assay")
+        for part in ("report.html", "study.py", "study.ipynb"):
+            archive.writestr(part, _content(run, part, language))
+    return packed.getvalue()
 
 
 def _standing(run: Run) -> dict[str, Any]:
@@ -82,12 +133,12 @@ def _standing(run: Run) -> dict[str, Any]:
         "started": started,
         "left": left[-1]["seconds"] if left else None,
         "notes": [event["text"] for event in events if event["kind"] == "note"],
-        "seconds": time.monotonic() - run.job.began,
+        "seconds": run.job.seconds,
         "task": found["task"] if found else (run.table.seen or {}).get("task", "classify"),
-        "metric": found["metric"] if found else run.asked["metric"] or "error",
+        "metric": found["metric"] if found else run.asked.get("metric") or "error",
         "best": bounds[0] if bounds else None,
         "found": found,
-        "folds": run.asked["certify"] == "folds",
+        "folds": run.asked.get("certify") == "folds",
     }
 
 

@@ -135,6 +135,21 @@ const drop = (place) => {
   });
 };
 
+// What will be learnt stands beside the button, as it is chosen in the table of columns.
+const table = (form) => {
+  const plan = form.querySelector("[data-plan]"), title = form.querySelector("[data-target]");
+  const used = Number(plan.dataset.used);
+  form.addEventListener("change", () => {
+    const target = form.querySelector("input[name=target]:checked")?.value ?? "";
+    const kinds = [...form.querySelectorAll("select[name^=kind]")];
+    const out = kinds.filter((kind) => kind.value === "out" && kind.closest("tr").querySelector("input[name=target]").value !== target);
+    const back = form.querySelectorAll("input[name=back]:checked").length;
+    const fill = (text) => text.replace("{target}", () => target).replace("{n}", used - out.length + back);
+    plan.textContent = fill(plan.dataset.plan);
+    title.textContent = fill(title.dataset.target);
+  });
+};
+
 // Whoever sends a form that takes a while sees that something happens, and cannot send it twice by impatience.
 const send = (form) => {
   form.addEventListener("submit", () => {
@@ -146,7 +161,7 @@ const send = (form) => {
 const BINDERS = {
   "[data-wait]": (place) => refill(place, location.pathname + location.search),
   "[data-live]": follow, "[data-threshold]": threshold, "[data-coverage]": coverage, "[data-ask]": ask,
-  "[data-steps]": steps, "[data-drop]": drop, "form[method=post]": send,
+  "[data-steps]": steps, "[data-drop]": drop, "[data-table]": table, "form[method=post]": send,
 };
 const bind = (root) => {
   for (const [what, how] of Object.entries(BINDERS)) {

@@ -1,6 +1,7 @@
 """A row that a person typed: its prediction, and the nearest change of one column that would alter it."""
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -38,6 +39,18 @@ def predict(
     delta = (1 - float(confidence)) / max(len(coverages), 1)
     found["sets"] = [[coverage, _inside(model, X, coverage, delta)] for coverage in coverages]
     found["changes"] = _changes(model, typed, said, columns)
+    found["outside"] = _outside(typed, columns)
+    return found
+
+
+def _outside(typed: Values, columns: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return the numbers that lie outside those of the training rows, with the ends of these."""
+    found = []
+    for one in columns:
+        value, marks = typed[one["name"]], one.get("marks") or ()
+        if one["kind"] == "numeric" and value is not None and marks and not marks[0] <= value <= marks[-1]:
+            ends = {"low": f"{marks[0]:.6g}", "high": f"{marks[-1]:.6g}"}
+            found.append({"column": one["name"], "value": f"{value:.6g}", **ends})
     return found
 
 
@@ -90,7 +103,8 @@ def _value(column: dict[str, Any], text: str) -> Any:
 def _changes(model: TableModel, typed: Values, said: Any, columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return, for each column, the nearest value that alters the prediction (a number: by a twentieth), nearest first.
 
-    Numbers are tried at twenty quantiles of the column, and nearness is in quarters' distances; names have no order.
+    Numbers are tried at twenty quantiles of the column, and from the nearest that alters it back towards the value
+    that was typed; nearness is in interquartile ranges. Levels have no order.
     """
     tried = [
         (one, value)
@@ -98,17 +112,52 @@ def _changes(model: TableModel, typed: Values, said: Any, columns: list[dict[str
         for value in (one.get("marks", ()) if one["kind"] == "numeric" else one["levels"][:40])
         if value != typed[one["name"]]
     ]
-    if not tried:
-        return []
-    rows = [typed | {one["name"]: value} for one, value in tried]
-    predicted = model.learner.predict(_encoded(model, {name: [row[name] for row in rows] for name in typed}))
-    limit = 0.05 * max(abs(float(said)), 1e-12) if model.task == "regress" else 0.0
-    found: dict[str, tuple[float, Any, str]] = {}
-    for (one, value), other in zip(tried, predicted, strict=True):
-        altered = abs(other - said) >= limit if model.task == "regress" else other != said
+    ask = _Altered(model, typed, said)
+    found: dict[str, tuple[float, Any, dict[str, Any]]] = {}
+    for (one, value), altered in zip(tried, ask([(one["name"], value) for one, value in tried]), strict=True):
         old, name = typed[one["name"]], one["name"]
         away = abs(value - old) / one["spread"] if one["kind"] == "numeric" and old is not None else 1.0
         if altered and (name not in found or away < found[name][0]):
-            found[name] = (away, value, _text(other))
-    nearest = sorted(found.items(), key=lambda item: item[1][0])[:8]
-    return [{"column": name, "to": _text(value), "prediction": other} for name, (_, value, other) in nearest]
+            found[name] = (away, value, one)
+    nearest = []
+    for away, value, one in sorted(found.values(), key=lambda item: item[0])[:8]:
+        name, old, short = one["name"], typed[one["name"]], value
+        if one["kind"] == "numeric" and old is not None:
+            short = _nearest(old, value, lambda values, name=name: ask([(name, value) for value in values]))
+            away = abs(short - old) / one["spread"]
+        nearest.append((away, {"column": name, "to": _text(short), "prediction": ask.prediction(name, short)}))
+    return [change for _, change in sorted(nearest, key=lambda item: item[0])]
+
+
+class _Altered:
+    """Tells which changes of one column alter what is predicted of a row (a number: by a twentieth of itself)."""
+
+    def __init__(self, model: TableModel, typed: Values, said: Any) -> None:
+        self.model, self.typed, self.said = model, typed, said
+        self.limit = 0.05 * max(abs(float(said)), 1e-12) if model.task == "regress" else None
+
+    def _predicted(self, changes: list[tuple[str, Any]]) -> Any:
+        rows = [self.typed | {name: value} for name, value in changes]
+        columns = {name: [row[name] for row in rows] for name in self.typed}
+        return self.model.learner.predict(_encoded(self.model, columns)) if rows else []
+
+    def __call__(self, changes: list[tuple[str, Any]]) -> list[bool]:
+        predicted = self._predicted(changes)
+        if self.limit is None:
+            return [other != self.said for other in predicted]
+        return [abs(other - self.said) >= self.limit for other in predicted]
+
+    def prediction(self, name: str, value: Any) -> str:
+        return _text(self._predicted([(name, value)])[0])
+
+
+def _nearest(old: float, new: float, altered: Callable[[list[float]], list[bool]]) -> float:
+    """Return a value close to where the prediction changes on the way from `old`, where it does not, to `new`, where it
+    does, with as few digits as it can have."""
+    for _ in range(4):
+        between = np.linspace(old, new, 18)[1:].tolist()
+        first = next((i for i, other in enumerate(altered(between)) if other), len(between) - 1)
+        old, new = ([old, *between])[first], between[first]
+    short = [float(f"{new:.{digits}g}") for digits in range(1, 17)]
+    allowed = [value for value in short if abs(value - new) <= 0.02 * abs(new)]
+    return next((value for value, other in zip(allowed, altered(allowed), strict=True) if other), new)

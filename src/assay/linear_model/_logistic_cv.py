@@ -180,11 +180,13 @@ class LogisticRegressionCV(LogisticRegression):
         rows = rows.encoded(classes)
         problem = self._problem(rows, 1.0)
         quiet = np.errstate(over="ignore", invalid="ignore")
-        with fit_log(self, 1, X, y, sample_weight) as log, one_blas_thread(), quiet:
+        log = fit_log(self, self.max_iter, X, y, sample_weight)
+        log.ahead = self.refit and self.solver == "lbfgs"
+        with log, one_blas_thread(), quiet:
             paths = self._paths(members, problem, folds)
             shape = (len(folds), len(members), len(self._costs))
             tables = np.array([path.tables for path in paths]).reshape(*shape, problem.n_outputs, -1)
-            scores = self._fold_scores(tables, members, folds, X, y, scorer_params)
+            scores = self._fold_scores(tables, members, folds, rows.X, y, scorer_params)
             self._choose(tables, scores, problem, log)
         self._keep_attributes(tables, scores, np.array([path.steps for path in paths]).reshape(shape))
         self._keep_type(X)
@@ -239,13 +241,13 @@ class LogisticRegressionCV(LogisticRegression):
         scorer = _with_labels(self._get_scorer(), self.classes_)
         own = self.fit_intercept
         scores = np.empty(tables.shape[:3])
-        rows, y = np.asarray(X) if isinstance(X, (list, tuple)) else X, np.asarray(y)
+        y = np.asarray(y)
         for place in np.ndindex(scores.shape):
             fold, share, c = place
             test, table, member = folds[fold][1], tables[place], members[share]
             if share == c == 0:
-                held, codes = _safe_indexing(rows, test), y[test]
-                passed = _check_method_params(X=rows, params=given, indices=test)
+                held, codes = _safe_indexing(X, test), y[test]
+                passed = _check_method_params(X=X, params=given, indices=test)
             member.C, member.classes_, member.n_features_in_ = float(self._costs[c]), self.classes_, self.n_features_in_
             member.coef_ = table[:, :-1] if own else table
             member.intercept_ = table[:, -1] if own else np.zeros(len(table))
@@ -261,7 +263,8 @@ class LogisticRegressionCV(LogisticRegression):
             self.C_: Any = float(self._costs[c])
             self.l1_ratio_: Any = shares[r]
             member = self._member(shares[r], self.C_)
-            found = member._minimise(problem._replace(C=self.C_), log, tables[:, r, c].mean(axis=0).ravel())
+            begin = None if self.solver == "liblinear" else tables[:, r, c].mean(axis=0).ravel()  # which starts at zero
+            found = member._minimise(problem._replace(C=self.C_), log, begin)
             if found.status == "overflow":
                 raise self._overflow(problem.rows)
             self.coef_, self.intercept_ = problem.unpack(found.x) if self._share else problem.centred(found.x)

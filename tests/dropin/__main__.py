@@ -1,10 +1,10 @@
 """python -m tests.dropin [file ...] [--failures]: how many of scikit-learn's own tests pass with Assay's classes.
 
-A test counts if it passes with scikit-learn alone, uses a class that both libraries have, and reads no private name; one
-that passes without using ours counts neither way. Files are named as they stand in scikit-learn,
-"svm/tests/test_svm.py"; without any, all of them run, the longest first, one on each processor. `--day 40` runs what CI does on day 40 of the
-year: files that always run and a third of some others. What scikit-learn alone does is kept in `.dropin_cache` for the
-next time.
+A test counts if it passes with scikit-learn alone, uses a class that both libraries have, and reads no private name;
+one that passes without using ours counts neither way. Files are named as they stand in scikit-learn,
+"svm/tests/test_svm.py"; without any, all of them run, the longest first, one on each processor. `--day 40` runs what CI
+does on day 40 of the year: files that always run and a third of some others. What scikit-learn alone does is kept in
+`.dropin_cache` for the next time.
 """
 
 import argparse

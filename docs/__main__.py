@@ -1,10 +1,10 @@
 """Build the site, offline.
 
-    python -m docs                  the site, in docs/_build/html; warnings are errors, links are checked
-    python -m docs --no-gallery     the same without running the examples
-    python -m docs --language zh    in another language, from docs/locale
-    python -m docs --gettext        the catalogues of what is to be translated; what is missing or stale in each language
-    python -m docs --gettext --write    and the entries of docs/locale brought up to date
+python -m docs                  the site, in docs/_build/html; warnings are errors, links are checked
+python -m docs --no-gallery     the same without running the examples
+python -m docs --language zh    in another language, from docs/locale
+python -m docs --gettext        the catalogues of what is to be translated; what is missing or stale
+python -m docs --gettext --write    and the entries of docs/locale brought up to date
 """
 
 import argparse
@@ -20,9 +20,8 @@ BUILD = HERE / "_build"
 
 def build(language: str, gallery: bool, jobs: int) -> int:
     """Build the site in one language; return how many links are broken, or 1 if Sphinx failed."""
-    from sphinx.cmd.build import main
-
     import site_links
+    from sphinx.cmd.build import main
 
     os.environ["ASSAY_DOCS_LANGUAGE"] = language
     out = BUILD / ("html" if language == "en" else f"html_{language}")
@@ -41,7 +40,7 @@ def main() -> int:
     parser.add_argument("--no-gallery", action="store_true", help="do not run the examples")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--gettext", action="store_true", help="catalogues of what is to be translated")
-    parser.add_argument("--write", action="store_true", help="with --gettext: bring the entries of docs/locale up to date")
+    parser.add_argument("--write", action="store_true", help="with --gettext: bring docs/locale up to date")
     options = parser.parse_args()
     began = time.monotonic()
     if options.gettext:

@@ -11,6 +11,7 @@ import matplotlib  # noqa: E402
 
 matplotlib.use("agg")
 
+import site_docstrings  # noqa: E402
 import site_gallery  # noqa: E402
 import site_math  # noqa: E402
 import site_reference  # noqa: E402
@@ -36,7 +37,7 @@ extensions = [
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "_templates", "locale", "coverage.md"]
 templates_path, html_static_path, html_css_files = ["_templates"], ["_static"], ["site.css"]
-root_doc, nitpicky = "index", True
+root_doc, nitpicky, default_role = "index", True, "literal"
 nitpick_ignore_regex = [("py:.*", ".*")]  # types in docstrings are words of the field, not names; see site_links
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
@@ -70,6 +71,7 @@ html_theme_options = {
 
 
 def setup(app):
+    site_docstrings.setup(app)
     site_math.setup(app)
     site_search.setup(app)
     site_reference.setup(app)

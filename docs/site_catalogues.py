@@ -7,7 +7,7 @@ from babel.messages.pofile import read_po, write_po
 
 HERE = Path(__file__).parent
 LOCALES = HERE / "locale"
-UNTRANSLATED = ("reference/", "gallery/", "errata/", "specification", "sg_execution_times")  # made from code, or English only
+UNTRANSLATED = ("reference/", "gallery/", "errata/", "specification", "sg_")  # from code, or English only
 
 
 def templates(build: Path) -> dict[str, Catalog]:
@@ -63,6 +63,8 @@ def main(build: Path, write: bool) -> int:
             update(wanted, language)
         lines += differences(wanted, language)
     entries = sum(len(catalogue) for catalogue in wanted.values())
-    print(f"{len(wanted)} pages, {entries} entries; languages: {', '.join(one.name for one in languages) or 'none yet'}")
+    print(
+        f"{len(wanted)} pages, {entries} entries; languages: {', '.join(place.name for place in languages) or 'none'}"
+    )
     print(*lines, sep="\n", end="\n" if lines else "")
     return len(lines)

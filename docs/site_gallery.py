@@ -1,7 +1,7 @@
 """The gallery: every script of `examples/` is run, and the figures it writes are shown.
 
-A script that draws says so in its first lines, "Run `python examples/name.py [figure.png]`": it gets these names, in a folder of its
-own, and the files that it writes there are its pictures. Its first sentence is its title.
+A script that draws says so in its first lines, "Run `python examples/name.py [figure.png]`": it gets these names, in a
+folder of its own, and the files that it writes there are its pictures. Its first line is its title.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sphinx_gallery.scrapers import figure_rst
 
-_RUN = re.compile(r"python examples/\w+\.py\s+\[?([\w. ]+?)\]?`")
+_RUN = re.compile(r"python examples/\w+\.py\s+\[?((?!photo)(?:\w+\.png ?)+|folder|FOLDER)\]?[ `]")  # a photo is read
 _folder = Path(tempfile.mkdtemp(prefix="assay-gallery-"))
 
 

@@ -1,6 +1,6 @@
-"""The reference: a page for every room, and one for every public class and function, made from docstrings before Sphinx reads.
+"""The reference: a page for every room, and one for every public class and function.
 
-`names()` is what is public; the test of docstrings asks it too.
+The pages are written before Sphinx reads; `names()` is what is public, and the test of docstrings asks it too.
 """
 
 import inspect
@@ -14,11 +14,12 @@ import assay
 
 HERE = Path(__file__).parent
 ROOMS = HERE / "reference"
+_homes: dict[int, ModuleType] = {}  # the first room that has an object describes it
 BY_MODULE = ("theory", "textbook", "optim")  # rooms whose modules are used by their own names
 
 
 def modules() -> Iterator[ModuleType]:
-    """Yield the modules whose names are public: rooms with a list of names, and modules of rooms that are used by name."""
+    """Yield the modules whose names are public: rooms that list them, and modules that are used by their own names."""
     yield assay
     for room in iter_modules(assay.__path__):
         if room.name.startswith("_"):
@@ -44,10 +45,12 @@ def names(module: ModuleType) -> dict[str, object]:
 def write() -> None:
     """Write the pages of the rooms; autosummary writes those of classes and functions."""
     ROOMS.mkdir(exist_ok=True)
+    _homes.clear()
     for module in modules():
         _write(ROOMS / f"{module.__name__}.rst", "\n".join(_page(module)))
     listed = "\n".join(f"   {module.__name__}" for module in modules())
-    _write(ROOMS / "index.rst", f"{_title('Reference')}\nEvery public name, by room.\n\n.. toctree::\n\n{listed}\n   claims\n")
+    tree = f".. toctree::\n\n{listed}\n   claims\n"
+    _write(ROOMS / "index.rst", f"{_title('Reference')}\nEvery public name, by room.\n\n{tree}")
     _write(ROOMS / "claims.md", "\n".join(_claims()))
 
 
@@ -65,7 +68,7 @@ def _page(module: ModuleType) -> Iterator[str]:
     yield _title(module.__name__)
     yield f".. automodule:: {module.__name__}\n   :no-members:\n"
     yield f".. currentmodule:: {module.__name__}\n"
-    found = names(module)
+    found = {name: value for name, value in names(module).items() if _homes.setdefault(id(value), module) is module}
     kinds = {
         "Classes": [name for name, value in found.items() if inspect.isclass(value)],
         "Functions": [name for name, value in found.items() if inspect.isroutine(value)],
@@ -83,9 +86,9 @@ def _claims() -> Iterator[str]:
     from assay.checker.spec import definitions
 
     yield "# Every claim\n"
-    yield "Made from the definitions by which the checker judges. A fact is recomputed from the rows and the model, and is true"
-    yield "or false of them. A statement about new data holds with a stated confidence, under the assumptions that it lists."
-    yield "[The specification](../specification.md) has the formulas.\n"
+    yield "Made from the definitions by which the checker judges. A fact is recomputed from the rows and the model, and"
+    yield "is true or false of them. A statement about new data holds with a stated confidence, under the assumptions"
+    yield "that it lists. [The specification](../specification.md) has the formulas.\n"
     for code, (definition, models) in sorted(definitions().items()):
         yield f"## {definition.name} (`{code}`)\n"
         kind = "A statement about new data" if definition.assumptions else "A fact"

@@ -1,7 +1,7 @@
 """Search without a server, in English and Chinese.
 
-English words are stemmed. Chinese has no blanks between words: every two neighbouring characters are indexed, and a query is cut
-in the same way, so that a term is found whether or not a dictionary knows it.
+English words are stemmed. Chinese has no blanks between words: every two neighbouring characters are indexed, and a
+query is cut in the same way, so that a term is found whether or not a dictionary knows it.
 """
 
 import re

@@ -17,9 +17,11 @@ PAGES = {
 PROMPT = re.compile(r"^\s*>>> ", re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if PROMPT.search(page.read_text(encoding="utf-8"))])
-def test_the_page_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(
+    "name", [name for name, page in PAGES.items() if PROMPT.search(page.read_text(encoding="utf-8"))]
+)
+def test_the_page_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(DOCS.parent)
     with warnings.catch_warnings(action="ignore"):
         outcome = doctest.testfile(str(PAGES[name]), False, encoding="utf-8", optionflags=doctest.ELLIPSIS)
     assert outcome.attempted > 0
@@ -28,7 +30,7 @@ def test_the_page_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_every_page_is_in_the_contents() -> None:
     listed = {"index", "coverage"}
-    for name, page in PAGES.items():
+    for page in PAGES.values():
         for tree in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
             lines = [line for line in tree.splitlines() if line and not line.startswith(":")]
             listed |= {str((page.parent / line).resolve().relative_to(DOCS)) for line in lines}

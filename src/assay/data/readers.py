@@ -179,7 +179,7 @@ def arrow_stream(source: FileName | Content, only: list[str], size: int) -> Iter
     """Yield the file in Arrow tables of at most `size` rows; cells of a CSV file are text."""
     place = place_of(source)
     if form_of(source) == "parquet":
-        with _parquet(place) as file:
+        with _parquet(place, in_parts=True) as file:
             _require(file.schema_arrow.names, only, place)
             for batch in file.iter_batches(size, columns=only):
                 yield pa.table(batch)
@@ -359,9 +359,11 @@ def _require(names: list[str], only: list[str] | None, where: object) -> None:
 
 
 @contextmanager
-def _parquet(path: Place) -> Iterator[pyarrow.parquet.ParquetFile]:
+def _parquet(path: Place, in_parts: bool = False) -> Iterator[pyarrow.parquet.ParquetFile]:
+    """Open a file; to be read in parts, each column through a small buffer, however large its row groups are."""
+    options: dict[str, Any] = {"pre_buffer": False, "buffer_size": 2**16} if in_parts else {}
     try:
-        with pyarrow.parquet.ParquetFile(path if isinstance(path, Path) else opened(path)) as file:
+        with pyarrow.parquet.ParquetFile(path if isinstance(path, Path) else opened(path), **options) as file:
             yield file
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(Message("file.parquet", file=str(path), why=str(error))) from None

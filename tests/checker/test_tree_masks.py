@@ -54,7 +54,7 @@ def test_leaves_are_those_of_a_walk(name, table_bytes, monkeypatch):
 
 
 def test_trees_with_more_leaves_than_bits_are_walked():
-    X, y = rows(900)
+    X, _ = rows(900)
     trees = read_model(DecisionTreeClassifier().fit(X, np.arange(900) % 2).stored())
     assert tree_masks.groups(trees) is None
     assert np.array_equal(trees.leaves(X)[:200], walked(trees, X[:200]))

@@ -121,6 +121,16 @@ def names(source: Source) -> list[str]:
         return list(file.schema_arrow.names)
 
 
+def is_streamed(source: Source) -> bool:
+    """Tell whether columns and parts of the rows can be read by themselves, however large the source is."""
+    return is_file(source) and form_of(source) == "parquet"
+
+
+def rows_at_once(columns: int) -> int:
+    """Return how many rows are read at a time: fewer of wide tables."""
+    return max(256, min(65_536, 2**22 // max(columns, 1)))
+
+
 def chunks(source: Source, size: int, schema: Schema) -> Iterator[Table]:
     """Yield the schema's columns of a source in tables of at most `size` rows; files are streamed."""
     for part in raw_chunks(source, size, [column.name for column in schema]):

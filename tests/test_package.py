@@ -1,7 +1,7 @@
 """The package: what importing it costs, and that the registry misses nothing."""
 
-import re
 import pkgutil
+import re
 import subprocess
 import sys
 import warnings

@@ -141,6 +141,8 @@ def test_the_fit_stops_when_no_member_beats_chance():
     assert model.estimator_errors_ == pytest.approx([0.4])
     assert model.estimator_weights_ == pytest.approx([0.5 * np.log(1.5)])
     assert model.sample_weights_ == pytest.approx(np.repeat([0.125, 1 / 12], [4, 6]))
+    assert model.margins_.tolist() == [-1.0] * 4 + [1.0] * 6
+    assert [len(AdaBoostClassifier(n_estimators=n).fit(*LI).estimator_weights_) for n in (1, 2, 4)] == [1, 2, 4]
 
 
 @pytest.mark.mission("ENS-24")

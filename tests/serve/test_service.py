@@ -153,6 +153,27 @@ def test_what_is_asked_wrongly_is_refused(classifier, regressor):
         assert at.post("/outcome", json={"outcomes": "yes"}).status_code == 400
 
 
+def test_a_row_that_the_learner_refuses_is_refused_alone():
+    """A network that saw no gap in fit refuses one; requests that are answered together with it are answered."""
+    table = frame()[["x", "town", "y"]]
+    model, certificate = saved(table, learners=["BayesianNetworkClassifier"])
+    ask = [
+        Ask("predict", json.dumps({"x": x, "town": town}).encode())
+        for x, town in ((0.5, "Ulm"), (None, "Ulm"), (-0.5, "Bonn"))
+    ]
+    first, refused, last = Answers(model, certificate, Watch(model, certificate, 0.01, None))(ask)
+    assert isinstance(refused, ValueError)
+    wanted = model.predict({"x": [0.5, -0.5], "town": ["Ulm", "Bonn"]}).tolist()
+    assert [one["predictions"][0]["prediction"] for one in (first, last)] == wanted
+
+
+def test_an_outcome_that_is_told_twice_at_once_is_named(classifier):
+    with client(classifier) as at:
+        key = at.post("/predict", json=records(frame(1))[0]).json()["predictions"][0]["id"]
+        answer = at.post("/outcome", json={"outcomes": 2 * [{"id": key, "outcome": "yes"}]})
+        assert (answer.status_code, key in answer.json()["error"]) == (400, True)
+
+
 def test_outcomes_by_id_and_by_row_count_alike_and_each_prediction_once(classifier):
     model, _ = classifier
     new = frame(50, 11)

@@ -79,7 +79,7 @@ async def delete(request: Request) -> Response:
 async def code(request: Request) -> Response:
     """The study as a script, a command line and a notebook."""
     run = run_of(request)
-    texts = {"script": as_code.script(run), "command": as_code.command(run)}
+    texts: dict[str, Any] = {"script": as_code.script(run), "command": as_code.command(run)}
     return page(request, "code.html", here="code", run=run, exact=bool(run.asked.get("trials")), **texts)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,7 @@ def _changes(model: TableModel, typed: Values, said: Any, columns: list[dict[str
     for away, value, one in sorted(found.values(), key=lambda item: item[0])[:8]:
         name, old, short = one["name"], typed[one["name"]], value
         if one["kind"] == "numeric" and old is not None:
-            short = _nearest(old, value, lambda values, name=name: ask([(name, value) for value in values]))
+            short = _nearest(old, value, partial(ask.column, name))
             away = abs(short - old) / one["spread"]
         nearest.append((away, {"column": name, "to": _text(short), "prediction": ask.prediction(name, short)}))
     return [change for _, change in sorted(nearest, key=lambda item: item[0])]
@@ -146,6 +146,9 @@ class _Altered:
         if self.limit is None:
             return [other != self.said for other in predicted]
         return [abs(other - self.said) >= self.limit for other in predicted]
+
+    def column(self, name: str, values: list[float]) -> list[bool]:
+        return self([(name, value) for value in values])
 
     def prediction(self, name: str, value: Any) -> str:
         return _text(self._predicted([(name, value)])[0])

@@ -14,6 +14,7 @@ from assay import persist
 from assay.report.words import LANGUAGES, translator
 from assay.studio.app import studio
 from assay.studio.security import Settings
+from assay.studio.tasks.trying import predict
 from tests.studio.conftest import HERE, PORT, Person
 
 
@@ -222,6 +223,58 @@ def test_a_row_is_tried(learnt: Any) -> None:
     refused = learnt.person.post(f"{learnt.run}/try", {"c0": "twelve"})
     assert refused.status_code == 400
     assert "needs a number" in refused.text or "is not a value" in refused.text
+
+
+def test_what_would_change_a_prediction_is_the_nearest_value_that_does(learnt: Any) -> None:
+    """Each value named alters the prediction, and for a number one that is closer by three hundredths does not."""
+    run = learnt.person.workspace.runs[learnt.run.rsplit("/", 1)[1]]
+    columns = run.found["columns"]
+    typed = {column["name"]: str(column["usual"]) for column in columns}
+    found = predict(run.model, typed, columns, [], "0.95")
+    numbers = {column["name"] for column in columns if column["kind"] == "numeric"}
+    assert any(change["column"] in numbers for change in found["changes"])
+    for change in found["changes"]:
+        name, to = change["column"], change["to"]
+        assert predict(run.model, typed | {name: to}, columns, [], "0.95")["prediction"] == change["prediction"]
+        assert change["prediction"] != found["prediction"]
+        if name in numbers:
+            old, new = float(typed[name]), float(to)
+            back = new - (0.03 * abs(new) + 1e-9) * (1 if new > old else -1)
+            closer = typed | {name: repr(back)}
+            if (back - old) * (new - old) > 0:
+                assert predict(run.model, closer, columns, [], "0.95")["prediction"] == found["prediction"]
+
+
+def test_numbers_outside_the_training_rows_are_said(learnt: Any) -> None:
+    run = learnt.person.workspace.runs[learnt.run.rsplit("/", 1)[1]]
+    age = next(i for i, column in enumerate(run.found["columns"]) if column["name"] == "age")
+    page = learnt.person.post(f"{learnt.run}/try", {f"c{age}": "-40"}).text
+    assert "“age” is -40; the training rows lie between" in unescape(page)
+    usual = learnt.person.post(f"{learnt.run}/try", {f"c{age}": run.found["columns"][age]["usual"]}).text
+    assert "“age” is" not in unescape(usual)
+
+
+def test_errors_on_unseen_rows_are_not_explained_as_a_fact_about_rows_that_were_fitted_to(learnt: Any) -> None:
+    run = learnt.person.workspace.runs[learnt.run.rsplit("/", 1)[1]]
+    means = {
+        claim["means"]
+        for claim in run.found["claims"]
+        if claim["says"].startswith("On the") and "hold-out" in claim["says"]
+    }
+    assert means == {"means.counted"}
+
+
+@pytest.mark.parametrize(("signal", "proved"), [(True, True), (False, False)])
+def test_the_headline_says_whether_anything_is_proved(person: Person, signal: bool, proved: bool) -> None:
+    rows = "\n".join(
+        f"{i % 7},{(i * i) % 11},{'yes' if (i % 7 > 3 if signal else i * 37 % 64 < 30) else 'no'}" for i in range(400)
+    )
+    table = person.upload(f"a,b,y\n{rows}\n".encode()).url.path
+    run = person.learn(table, learners="DecisionTreeClassifier", trials="1")
+    page = person.get(run).text
+    assert ("Done, and proved to beat the baseline." in page) is proved
+    assert ("It is not proved to beat the baseline." in page) is not proved
+    assert ("message good" in page) is proved
 
 
 def test_two_models_are_compared(learnt: Any) -> None:

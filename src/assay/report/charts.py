@@ -223,8 +223,8 @@ def bars(
 ) -> Markup:
     """Return horizontal bars, with intervals if their ends are given."""
     line, left, width = 24.0, 170.0, 460.0
-    ends = [0.0, *values, *(low or ()), *(high or ())]
-    least, most = _apart((min(ends), max(ends)))
+    places = [0.0, *values, *(low or ()), *(high or ())]
+    least, most = _apart((min(places), max(places)))
 
     def x(value: float) -> float:
         return round(left + (value - least) / (most - least) * (width - left - 16), 2)
@@ -235,7 +235,9 @@ def bars(
         parts.append(tag("text", cut(name, 26), x=left - 8, y=top + 13, class_="tick end"))
         begin, end = sorted((x(0.0), x(value)))
         colour = "c0" if value >= 0 else "c1"
-        parts.append(tag("rect", x=begin, y=top, width=max(end - begin, 0.5), height=line - 8, class_=colour))
+        ends = f", {low[i]:.4g} – {high[i]:.4g}" if low is not None and high is not None else ""
+        here = tag("title", f"{name}: {value:.4g}{ends}")
+        parts.append(tag("rect", here, x=begin, y=top, width=max(end - begin, 0.5), height=line - 8, class_=colour))
         if low is not None and high is not None:
             middle = top + (line - 8) / 2
             parts.append(tag("line", x1=x(low[i]), x2=x(high[i]), y1=middle, y2=middle, class_="whisker"))

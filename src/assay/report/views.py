@@ -1,12 +1,13 @@
 """What a study found, as plain data: the one view that the report and the studio's pages are made from."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from assay.claims.claim import Certificate, Claim
 from assay.claims.directory import code, definition
 from assay.claims.words import DECLARED, UNDETECTABLE, has_declared_split, population
 from assay.learning import Study
-from assay.messages import method
+from assay.messages import method, plain
 from assay.messages.claims_zh import CLAIMS
 from assay.messages.terms_zh import ASSUMPTIONS, TERMS
 from assay.report import numbers
@@ -33,6 +34,8 @@ _MEANINGS = {
     "tree": ("tree.facts",),
 }  # fmt: skip
 """The claims that each explanation is about; others are explained as a fact or a bound."""
+_PROVED = {"beats.by", "beats", "beats.even", "ranks", "folds-class.by", "folds-median.by"}
+"""Sentences of a study which say that its model is proved to beat the baseline."""
 
 
 def shown_of(found: Study) -> dict[str, Any]:
@@ -46,6 +49,7 @@ def shown_of(found: Study) -> dict[str, Any]:
         "folds": len(found.folds),
         "confidence": found.confidence,
         "why": found.why,
+        "proved": not _PROVED.isdisjoint(_codes(plain(found.why))),
         "notes": list(found.notes),
         "leaderboard": best_first([row(one) for one in found.candidates]),
         "learner": type(model.learner).__name__,
@@ -59,6 +63,16 @@ def shown_of(found: Study) -> dict[str, Any]:
         "figures": numbers.all_of(found),
         "columns": numbers.columns_of(model, found.table),
     }
+
+
+def _codes(record: Any) -> Iterator[str]:
+    """Return the codes of a message and of those among its values."""
+    if isinstance(record, dict):
+        yield str(record.get("code", ""))
+        record = list(record.get("values", {}).values())
+    if isinstance(record, list):
+        for part in record:
+            yield from _codes(part)
 
 
 def card_of(learner: Any) -> dict[str, Any]:

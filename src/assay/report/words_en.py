@@ -112,7 +112,6 @@ WORDS = {
     "run.best": "Best so far: {name}, at most {bound} wrong on new data.",
     "run.seconds": "{n} seconds so far.",
     "run.left": "About {n} seconds left.",
-    "run.done": "Done. The model and its certificate are ready.",
     "run.failed": "The study ended without a model.",
     "run.stopped": "The study was stopped before a model could be certified.",
     "run.stop": "Stop, and keep the best so far",
@@ -351,4 +350,9 @@ WORDS = {
     "means.counted": "How many of the unseen rows the model gets wrong: a count, made once. The limit on the error on new rows allows for luck as well.",
     "try.outside": "“{column}” is {value}; the training rows lie between {low} and {high}. The certificate is about rows like these: what the model says of others is not covered.",
     "try.unusual": "Some values lie outside what the model was fitted to.",
+    "headline": "The result",
+    "headline.proved": "Done, and proved to beat the baseline.",
+    "headline.unproved": "Done. It is not proved to beat the baseline.",
+    "headline.figure": "Error on the hold-out rows; the line reaches to the certified limit on new data.",
+    "headline.help": "How many rows would a closer limit need?",
 }

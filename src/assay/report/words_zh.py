@@ -109,7 +109,6 @@ WORDS = {
     "run.best": "目前最好：{name}，新数据上错误至多 {bound}。",
     "run.seconds": "已用 {n} 秒。",
     "run.left": "大约还剩 {n} 秒。",
-    "run.done": "完成。模型和证书已备好。",
     "run.failed": "学习结束，没有得到模型。",
     "run.stopped": "在模型得到认证之前，学习已停止。",
     "run.stop": "停止，保留目前最好的",
@@ -343,4 +342,9 @@ WORDS = {
     "means.counted": "模型在未见过的行上答错多少：这是一次计数。对新数据错误的上限还要考虑抽样的偶然。",
     "try.outside": "“{column}”为 {value}；训练行都在 {low} 与 {high} 之间。证书针对这样的行：模型对其他行的预测不在其保证之内。",
     "try.unusual": "有的值超出了模型训练时见过的范围。",
+    "headline": "结果",
+    "headline.proved": "完成，并已证明优于基线。",
+    "headline.unproved": "完成。尚未证明它优于基线。",
+    "headline.figure": "保留行上的错误；线段延伸到对新数据的认证上限。",
+    "headline.help": "更紧的上限需要多少行？",
 }

@@ -47,7 +47,8 @@ class Candidate:
     `status` is "ranked", "finalist", "chosen", "baseline", "left out" or "first" (a certified answer that is told while
     the search runs, `learning.first`); `note` says why, or what the fit warned of. `number` counts them as they are
     made.
-    Errors are shares of rows (classes) or mean absolute errors (numbers).
+    Errors are shares of rows (classes) or mean absolute errors (numbers); `cv` and `holdout_metric` are numbers of the
+    metric that was asked for, and so is `metric_bound`, if there is a bound of it.
     """
 
     name: str
@@ -59,6 +60,8 @@ class Candidate:
     training_error: float = np.nan
     holdout_error: float = np.nan
     bound: float | None = None
+    holdout_metric: float = np.nan
+    metric_bound: float | None = None
     seconds: float = 0.0
     note: str = ""
     kind: Any = None
@@ -152,6 +155,7 @@ class Search:
                     before, best = best, self._best()
                     waited = 0 if self._improves(best, before) else waited + 1
                 if self.thorough and not self._is_over():
+                    self.pool.waits_for_loops = False  # of so many learners
                     self._judge([replace(self._new(kind, {}), late=True) for kind in others()], 0)
                     self._judge(self._going_on(), 1)
                 if not self._is_over():

@@ -36,7 +36,9 @@ def _study(n_classes: int, mixed: bool) -> None:
     if mixed:
         table["x2"] = np.where(rng.random(len(x)) < 0.1, np.nan, x[:, 2])
         table["kind"] = np.array(["a", "b", "c", "d"])[rng.integers(4, size=len(x))]
-        table["sign"] = np.where(rng.random(len(x)) < 0.1, None, np.where(x[:, 0] > 0, "plus", "minus").astype(object))
+        table["sign"] = np.array([None, "minus", "plus"], dtype=object)[
+            rng.integers(1, 3, len(x)) * (rng.random(len(x)) > 0.1)
+        ]
     place = np.searchsorted(np.quantile(total, np.arange(1, n_classes) / n_classes), total) if n_classes else total
     table["y"] = np.array([f"c{one}" for one in place]) if n_classes else total
     before = os.environ.get("ASSAY_LOOKS")

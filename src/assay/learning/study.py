@@ -409,7 +409,7 @@ def _baseline(problem: Problem, metric: Metric) -> Candidate:
         held = problem.held_targets()
         row.holdout_error = problem.mean_error(held, value)
         told = np.full(len(held), value)
-        shares = np.tile(baseline.shares(problem.codes, n), (len(held), 1)) if n else None
-        row.holdout_metric = metric.on(held, told, shares, problem.classes)
+        often = np.tile(baseline.shares(problem.codes, n), (len(held), 1)) if n else None
+        row.holdout_metric = metric.on(held, told, often, problem.classes)
     row.cv = metric.shown(row.loss)
     return row

@@ -81,7 +81,10 @@ def _of_metric(found: "Study") -> str:
         return Message("also.f1-class", label=label, bound=outward(bound, "lower", 4))
     if name == "balanced":
         return Message("also.balanced", bound=percent_up(bound))
-    return Message(f"also.{name}", bound=outward(bound, "lower", 4) if found.metric.turned else up(bound, 4))
+    return Message(_ALSO[name], bound=outward(bound, "lower", 4) if found.metric.turned else up(bound, 4))
+
+
+_ALSO = {"f1": "also.f1", "auc": "also.auc", "brier": "also.brier", "cost": "also.cost"}
 
 
 _SAID_OF_METRIC = ("ranks", "ranks.not", "beats.even", "beats.even-not")

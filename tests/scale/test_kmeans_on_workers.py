@@ -104,3 +104,21 @@ def test_a_killed_worker_changes_no_centre(monkeypatch):
         model = KMeans(**MODEL).fit(da.from_array(draw(), chunks=(2_000, D)))
     assert killed
     assert same(model, streamed())
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "GaussianMixture"])
+def test_sums_over_kept_rows_have_the_bits_of_files(name, client):
+    from assay.linear_model import LogisticRegression
+    from assay.mixture import GaussianMixture
+
+    X = draw()[:5_000, :4]
+    y = (X[:, 0] + X[:, 1] ** 2 > 2).astype(int)
+    table = pa.table({f"x{j}": X[:, j] for j in range(4)} | {"y": y})
+    parts = [da.from_array(part, chunks=(700, 4)[: part.ndim]) for part in (X, y)]
+    if name == "LogisticRegression":
+        plain, spread = LogisticRegression().fit(table, "y"), LogisticRegression().fit(*parts)
+        assert np.array_equal(plain.coef_, spread.coef_)
+        return
+    settings = {"covariance_type": "diag", "init_params": "random", "random_state": 0, "max_iter": 3, "tol": 0.0}
+    models = [GaussianMixture(2, **settings).fit(rows) for rows in (table.drop_columns(["y"]), parts[0])]
+    assert np.array_equal(models[0].means_, models[1].means_)

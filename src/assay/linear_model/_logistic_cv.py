@@ -179,8 +179,9 @@ class LogisticRegressionCV(LogisticRegression):
         refuse_zero_rows(self, X)
         self.classes_ = classes
         scorer_params = self._score_parameters(sample_weight, params)
-        folds = splits(self, X, y, sample_weight, params, classes=True)
-        rows = rows.encoded(classes)
+        rows = in_memory(self, rows.encoded(classes))
+        labels = classes[np.asarray(rows.y)]
+        folds = splits(self, X, labels, sample_weight, params, classes=True)
         problem = self._problem(rows, 1.0)
         quiet = np.errstate(over="ignore", invalid="ignore")
         log = fit_log(self, self.max_iter, X, y, sample_weight)
@@ -189,7 +190,7 @@ class LogisticRegressionCV(LogisticRegression):
             paths = self._paths(members, problem, folds)
             shape = (len(folds), len(members), len(self._costs))
             tables = np.array([path.tables for path in paths]).reshape(*shape, problem.n_outputs, -1)
-            scores = self._fold_scores(tables, members, folds, rows.X, y, scorer_params)
+            scores = self._fold_scores(tables, members, folds, rows.X, labels, scorer_params)
             self._choose(tables, scores, problem, log)
         self._keep_attributes(tables, scores, np.array([path.steps for path in paths]).reshape(shape))
         self._keep_type(X)
@@ -241,7 +242,7 @@ class LogisticRegressionCV(LogisticRegression):
         self, tables: np.ndarray, members: list[LogisticRegression], folds: Any, X: Any, y: Any, given: dict[str, Any]
     ) -> np.ndarray:
         """Return the score of each fit on the hold-out rows of its fold, (n_folds, n_l1_ratios, n_cs)."""
-        scores, own, y = np.empty(tables.shape[:3]), self.fit_intercept, np.asarray(y)
+        scores, own = np.empty(tables.shape[:3]), self.fit_intercept
         quick = None if set(given) - {"sample_weight"} else _QUICK.get(_plain(self._get_scorer()))
         if quick is not None:
             weight = None if not given else np.asarray(given["sample_weight"], dtype=np.float64)
@@ -402,7 +403,8 @@ def _plain(scorer: Any) -> Any:
 def _path(member: LogisticRegression, problem: Problem, costs: np.ndarray) -> _Path:
     """Return the fits to one fold's training rows, each started at the one before."""
     member = clone(member).set_params(tol=_COARSE * member.tol)
-    kept, tables, steps, statuses = Kept(), [], [], []
+    tables: list[np.ndarray] = []
+    kept, steps, statuses = Kept(), [], []
     for c, C in enumerate(costs):
         kept.unused = np.isfinite(C)
         own = problem._replace(C=float(C), kept=kept if kept.unused else None)

@@ -1,7 +1,6 @@
 """The page about combining learners and its example run and show what they say."""
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +8,6 @@ from sklearn.base import clone
 
 from assay.neural_network import MLPRegressor
 from tests.tree.test_examples import programme
-
-PAGE = Path(__file__).parents[2] / "docs" / "combining.md"
 
 
 @pytest.mark.mission("ENS-71")

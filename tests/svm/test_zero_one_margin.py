@@ -94,7 +94,7 @@ def test_soft_margin_with_zero_one_loss_by_enumeration():
 def test_hinge_alone_separates_without_the_largest_margin():
     X, y = np.array([[1.0, 0.0], [3.0, 30.0], [-1.0, 0.0]]), SIGNS
     w, b = np.zeros(2), 0.0
-    far = X + [4.0, 0.0]  # no hyperplane through the origin separates these
+    far = X + np.array([4.0, 0.0])  # no hyperplane through the origin separates these
     for steps in range(1, 41):  # the mean hinge, row by row
         inside = [i for i in range(3) if y[i] * (far[i] @ w + b) < 1]
         w, b = w + 0.05 * sum(y[i] * far[i] for i in inside) / 3, b + 0.05 * sum(y[i] for i in inside) / 3

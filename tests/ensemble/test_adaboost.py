@@ -142,6 +142,7 @@ def test_the_fit_stops_when_no_member_beats_chance():
     assert model.estimator_weights_ == pytest.approx([0.5 * np.log(1.5)])
     assert model.sample_weights_ == pytest.approx(np.repeat([0.125, 1 / 12], [4, 6]))
     assert model.margins_.tolist() == [-1.0] * 4 + [1.0] * 6
+    assert len(AdaBoostClassifier(Wrong(0), n_estimators=20).fit(X, np.arange(10) % 2).estimator_weights_) == 1
     assert [len(AdaBoostClassifier(n_estimators=n).fit(*LI).estimator_weights_) for n in (1, 2, 4)] == [1, 2, 4]
 
 
@@ -157,7 +158,9 @@ def test_stump_is_the_best_of_all(seed, n):
         weight[(X[:, f] > t) ^ flip != y].sum() for f in range(3) for t in np.unique(X[:, f]) for flip in (False, True)
     ]
     assert model.estimator_errors_[0] == pytest.approx(min(errors))
-    assert weight[model.predict(X) != y].sum() == pytest.approx(min(errors))
+    wrong = model.predict(X) != y
+    assert weight[wrong].sum() == pytest.approx(min(errors))
+    assert model.sample_weights_[wrong].sum() == pytest.approx(0.5) == model.sample_weights_[~wrong].sum()
     assert np.sum(model.nodes_.child >= 0) == 1
 
 

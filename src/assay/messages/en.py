@@ -161,6 +161,7 @@ MESSAGES = REASONS | {
     "advice.order": "{--ordered} {name}=lowest,...,highest if its values have an order.",
     "advice.order@page": "If its values have an order, give it the type “ordered” and the order.",
     # progress and outcome of a study
+    "compiling": "Compiling loops for this machine (once); this does not count as time of the search.",
     "stopped": "Stopped: the best model so far is fitted to all training rows and certified.",
     "fold.begins": "Fold {fold} of {folds}: a model is chosen and fitted without it.",
     "folds.few": "{folds} folds of {rows} rows: there must be at least 2, and 2 rows for each.",
@@ -251,6 +252,11 @@ MESSAGES = REASONS | {
     "name.baseline": "Baseline",
     "chosen.behind": "No model is better than always predicting {rival}, whose {metric} on the {rows} training rows is {base}: {name} is the best of {learners} learners tried, with {score} in cross-validation.",
     "chosen.second": "{name} is chosen: of {learners} learners tried on the {rows} training rows its {metric} in cross-validation was {score}; {best} had {other}, and could not be fitted to all training rows and certified in time.",
+    "beats.even": "it is proved to beat always predicting {rival}, whose balanced error rate is {base}.",
+    "beats.even-not": "it is not proved to beat always predicting {rival}, whose balanced error rate is {base}.",
+    "against.value": "On the hold-out set its {metric} is {value}; that of the baseline (always {rival}) is {base}.",
+    "rival.mean": "the mean, {value:.6g}",
+    "chosen.bound-alone": "{where} {what}{metric}, with {sure} confidence.",
     "ranks": "it is proved to rank rows better than chance, which has an area of one half.",
     "ranks.not": "it is not proved to rank rows better than chance, which has an area of one half.",
     # reading tables
@@ -312,7 +318,7 @@ MESSAGES = REASONS | {
     "quote.long": "is not closed within {bytes} bytes",
     "quote.line": "is closed 1 line below",
     "quote.lines": "is closed {lines} lines below",
-    "file.folder": "{file} is a folder; give a CSV or Parquet file.",
+    "file.folder": "{file} is a folder without a .parquet file; give a CSV or Parquet file.",
     "file.missing": "there is no file {file}.",
     "file.parquet": "{file} cannot be read as Parquet ({why}).",
     "file.mixed-encoding": "the file is not all in one encoding ({why}); save it as UTF-8.",

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import AdaBoostClassifier as Peer
@@ -15,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier as PeerTree
 
 import assay
 from assay.ensemble import AdaBoostClassifier
+from assay.losses import exponential
 
 LI = np.arange(10.0)[:, None], np.array([1, 1, 1, -1, -1, -1, 1, 1, 1, -1])
 
@@ -87,6 +89,7 @@ def test_training_error_is_below_the_product():
     product = np.prod(model.normalisers_)
     assert np.exp(-sign * f).mean() == pytest.approx(product, rel=1e-12)
     assert 1 - model.score(X, y) <= product <= np.exp(-2 * (model.edges_**2).sum())
+    assert product <= model.certify(X, y).find("adaboost.product").value <= product * (1 + 1e-6)
 
 
 @pytest.mark.mission("ENS-11", "ENS-12", "ENS-19")
@@ -131,6 +134,15 @@ def test_the_fit_stops_when_no_member_beats_chance():
     X = np.array([[0.0], [0.0], [1.0], [1.0]])
     model = AdaBoostClassifier(n_estimators=20).fit(X, [0, 1, 0, 1])
     assert len(model.estimator_weights_) <= 1
+    X = np.arange(10.0)[:, None]
+    model = AdaBoostClassifier(Wrong(4), n_estimators=20).fit(
+        X, np.arange(10) % 2
+    )  # its weights make the second no better
+    assert model.estimator_errors_ == pytest.approx([0.4])
+    assert model.estimator_weights_ == pytest.approx([0.5 * np.log(1.5)])
+    assert model.sample_weights_ == pytest.approx(np.repeat([0.125, 1 / 12], [4, 6]))
+    assert model.margins_.tolist() == [-1.0] * 4 + [1.0] * 6
+    assert [len(AdaBoostClassifier(n_estimators=n).fit(*LI).estimator_weights_) for n in (1, 2, 4)] == [1, 2, 4]
 
 
 @pytest.mark.mission("ENS-24")
@@ -145,6 +157,8 @@ def test_stump_is_the_best_of_all(seed, n):
         weight[(X[:, f] > t) ^ flip != y].sum() for f in range(3) for t in np.unique(X[:, f]) for flip in (False, True)
     ]
     assert model.estimator_errors_[0] == pytest.approx(min(errors))
+    assert weight[model.predict(X) != y].sum() == pytest.approx(min(errors))
+    assert np.sum(model.nodes_.child >= 0) == 1
 
 
 @pytest.mark.mission("ENS-07", "ENS-09", "ENS-25")
@@ -248,10 +262,28 @@ def test_a_round_that_fails_is_drawn_again(failing):
 
 @pytest.mark.mission("ENS-15", "ENS-16", "ENS-18")
 def test_exponential_loss_view():
-    for p in (0.1, 0.4, 0.7):
-        found = minimize_scalar(lambda h, p=p: p * np.exp(-h) + (1 - p) * np.exp(h))
+    X = np.repeat([0.0, 1.0], 10)[:, None]
+    for wins in (6, 7, 9):
+        p, rows = wins / 10, np.arange(10)
+        model = AdaBoostClassifier(n_estimators=1).fit(X, np.r_[rows >= wins, rows < wins].astype(int))
+        found = minimize_scalar(lambda h, p=p: p * exponential.value(1, h) + (1 - p) * exponential.value(-1, h))
+        assert model.estimator_weights_[0] == pytest.approx(found.x, abs=1e-6)
         assert found.x == pytest.approx(0.5 * np.log(p / (1 - p)), abs=1e-6)
-        assert np.sign(found.x) == np.sign(p - 0.5)
+        slope = p * exponential.slope(1, found.x) + (1 - p) * exponential.slope(-1, found.x)
+        assert slope == pytest.approx(0, abs=1e-6)
+        assert model.predict([[0.0], [1.0]]).tolist() == [0, 1]  # what is likelier
+        assert model.predict_proba([[0.0], [1.0]])[:, 1] == pytest.approx(expit([-2.0, 2.0]))  # all votes agree
+    model = AdaBoostClassifier(n_estimators=3, stump="error").fit(*LI)
+    vote = 0.4236 * np.where(LI[0] < 2.5, 1, -1) + 0.6496 * np.where(LI[0] < 8.5, 1, -1)
+    vote += 0.7520 * np.where(LI[0] > 5.5, 1, -1)
+    assert model.predict_proba(LI[0])[:, 1] == pytest.approx(expit(2 * vote[:, 0] / 1.8252), abs=1e-4)
+    share, cuts = np.full(10, 0.1), np.arange(-0.5, 10)
+    for error, alpha in zip(model.estimator_errors_, model.estimator_weights_):
+        stumps = [sign * np.where(LI[0][:, 0] < cut, 1, -1) for cut in cuts for sign in (1, -1)]
+        errors = [share @ (stump != LI[1]) for stump in stumps]
+        assert error == pytest.approx(min(errors))
+        share = share * exponential.value(LI[1], alpha * stumps[int(np.argmin(errors))])
+        share /= share.sum()
     for f in (-1, 1):
         for h in (-1, 1):
             assert np.exp(-f * h) == pytest.approx(np.cosh(1) - f * h * np.sinh(1))

@@ -12,8 +12,8 @@ says must be what the checker's own predictor is sure of.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from assay.checker.rules.encodings import TableModel, date_part
 from assay.checker.verdict import Report
 from assay.checker.verify import failed, verify
 from assay.claims.claim import Certificate
+from assay.data.blocks import Block
 
 _MOST_SLOTS, _MOST_WORDS, _BAD_SHARE = 100, 200, 0.05
 _DATE_PARTS = ("year", "month", "day", "weekday", "hour", "elapsed days")
@@ -38,45 +39,110 @@ Cells = Mapping[str, np.ndarray]
 
 
 class Used(NamedTuple):
-    """What a model itself makes of the rows of a table: raw rows, and what it predicts."""
+    """What a model itself makes of rows of a table: raw rows, and what it predicts."""
 
     raw: np.ndarray
     said: np.ndarray
 
 
-def verify_table(
-    certificate: Certificate, model: Any, cells: Cells, used: Used | None = None, *, limit: float | None = None
-) -> Report:
-    """Re-check the certificate of a model of a table from the cells of the table.
+class TableCells(Protocol):
+    """The cells of a table (`checker.reader`), of which a column or a part of the rows is held at a time."""
 
-    `cells` has an array with one cell for each row for each column that the model reads, its target and the column of
-    groups that claims name; see `checker.reader`.
-    """
+    @property
+    def names(self) -> Collection[str]:
+        """The columns that there are."""
+
+    def column(self, name: str) -> np.ndarray:
+        """Return the cells of a column."""
+
+    def parts(self) -> Iterator[tuple[Cells, Callable[[], Used]]]:
+        """Yield the rows in parts, in order: cells of the columns that the model reads, and what it makes of them."""
+
+
+def verify_table(certificate: Certificate, model: Any, cells: TableCells, *, limit: float | None = None) -> Report:
+    """Re-check the certificate of a model of a table from the cells of the table: of the columns that the model reads,
+    its target, and the columns of groups or times that the certificate names."""
     clock = Clock(limit)
     try:
         table = read_model(stored_form(model))
         if not isinstance(table, TableModel):
             raise Rejected("the model does not read tables; pass its rows")
         target = table.target["name"]
-        if target not in cells:
+        if target not in cells.names:
             raise Rejected(f"the table has no column {target[:40]!r}")
-        there, y = target_of(table.target, cells[target], table.classes)
-        _check_target(there, cells[target])
-        rows = {name: np.asarray(column)[there] for name, column in cells.items()}
+        column = cells.column(target)
+        there, y = target_of(table.target, column, table.classes)
+        _check_target(there, column)
+        rows = _Chosen(cells, np.flatnonzero(there))
         own = _own_rows(certificate, rows, len(y))
-        rows, y = {name: column[own] for name, column in rows.items()}, y[own]
+        rows, y = _Chosen(cells, rows.numbers[own]), y[own]
         _check_groups(certificate, rows, len(y))
-        raw = np.hstack([raw_rows(one.records, rows) for one in _tables(table)])
-        report = verify(certificate, model, raw, y, columns=rows, limit=limit)
+        stream = _Stream(table, rows, y, clock)
+        named = {name: rows[name] for name in certificate.named_columns if name in rows}
+        report = verify(certificate, model, stream, columns=named, limit=limit)
         if any(one.claim == "data.identity" and one.status == "REJECTED" for one in report.verdicts):
             return report  # other rows give other encodings
-        for one, train in _training_rows(table, certificate, len(raw)):
-            _compare(one.records, {name: column[train] for name, column in rows.items()})
-        if report.holds and used is not None:
-            _compare_used(table, raw, Used(used.raw[there][own], used.said[there][own]), clock)
+        for one, train in _training_rows(table, certificate, len(y)):
+            _compare(one.records, _Chosen(cells, rows.numbers[train]))
+        if report.holds and stream.wrong is not None:
+            raise stream.wrong
         return report
     except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
         return Report(failed("certificate", error))
+
+
+class _Chosen(Mapping[str, np.ndarray]):
+    """Columns of some rows of a table, whose numbers ascend."""
+
+    def __init__(self, cells: TableCells, numbers: np.ndarray):
+        self.cells, self.numbers = cells, numbers
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.cells.names:
+            raise KeyError(name)
+        return np.asarray(self.cells.column(name))[self.numbers]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.cells.names)
+
+    def __len__(self) -> int:
+        return len(self.cells.names)
+
+
+class _Stream:
+    """The rows that a certificate is about, as the checker reads them. What the model makes of them is compared with
+    that in the first pass: `wrong` is what differs."""
+
+    def __init__(self, table: TableModel, rows: _Chosen, y: np.ndarray, clock: Clock):
+        self.table, self.rows, self.y, self.clock, self.n_rows = table, rows, y, clock, len(y)
+        self.wrong: Exception | None = Rejected("not all rows were read")
+        self._compared = False
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield raw rows with their targets."""
+        found, done, first = None, 0, 0
+        for cells, used in self.rows.cells.parts():
+            raw = np.hstack([raw_rows(one.records, cells) for one in _tables(self.table)])
+            stop = int(np.searchsorted(self.rows.numbers, first + len(raw)))
+            here, first = self.rows.numbers[done:stop] - first, first + len(raw)
+            raw = raw if len(here) == len(raw) else raw[here]
+            if not self._compared and found is None:
+                found = self._differs(raw, used, here)
+            yield Block(raw, self.y[done:stop], None, done)
+            done = stop
+        if not self._compared and done == len(self.y):
+            self._compared, self.wrong = True, found
+
+    def _differs(self, raw: np.ndarray, used: Callable[[], Used], here: np.ndarray) -> Exception | None:
+        try:
+            own = used()
+        except MALFORMED_INPUT_ERRORS as error:
+            return Rejected(f"its rows cannot be predicted ({type(error).__name__}: {str(error)[:80]})")
+        try:
+            _compare_used(self.table, raw, Used(own.raw[here], own.said[here]), self.clock)
+        except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
+            return error
+        return None
 
 
 def _check_target(there: np.ndarray, cells: np.ndarray) -> None:

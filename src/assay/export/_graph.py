@@ -1,6 +1,6 @@
 """A small builder of ONNX graphs: each call adds a node and returns the name of its output."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 """Versions of the operators: the oldest with everything that is needed, so that old runtimes read the file too."""
+_ROOM, _TIMES = 2**22, 16  # numbers of a graph beside the model's own: so many, and so many for each of these
 
 
 class Graph:
-    """Nodes, constants, inputs and outputs of a graph.
+    """Nodes, constants, inputs and outputs of a graph; no value but an input has one of the names that are `taken`.
+
+    What is not an array of the model but is made of its sizes is asked for by `need`; it may have as many numbers as
+    `stored` ones allow, so that a small file makes a small graph.
 
     >>> graph = Graph()
     >>> x = graph.input("X", 2)
@@ -21,7 +25,9 @@ class Graph:
     ['MatMul', 'Identity']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Collection[str] = (), stored: int = 0) -> None:
+        self._taken = frozenset(taken)
+        self._room = _ROOM + _TIMES * stored
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
@@ -33,13 +39,15 @@ class Graph:
         return name
 
     def output(self, name: str, value: str, shape: tuple[int | None, ...], kind: int = TensorProto.DOUBLE) -> None:
-        """Declare a value as an output of the graph; `shape` is that of one row."""
+        """Declare a value as an output of the graph; `shape` is that of one row. A name that is taken gets a `_`."""
+        while name in self._taken:
+            name += "_"
         self.nodes.append(helper.make_node("Identity", [value], [name]))
         self.outputs.append(helper.make_tensor_value_info(name, kind, [None, *shape]))
 
     def constant(self, values: Any, dtype: Any = np.float64) -> str:
         """Return the name of a constant."""
-        name = f"c{len(self.constants)}"
+        name = self._free(f"c{len(self.constants)}")
         array = np.asarray(values)
         array = array.astype(object) if array.dtype.kind in "UO" else array.astype(dtype)
         self.constants.append(numpy_helper.from_array(np.array(array, order="C"), name))
@@ -47,10 +55,22 @@ class Graph:
 
     def node(self, operator: str, *inputs: Any, domain: str = "", **attributes: Any) -> str:
         """Add a node; inputs that are not names of values are constants of double precision."""
-        name = f"v{len(self.nodes)}"
+        name = self._free(f"v{len(self.nodes)}")
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         self.nodes.append(helper.make_node(operator, names, [name], domain=domain, **attributes))
         return name
+
+    def _free(self, name: str) -> str:
+        """Return the name, behind dots if it is taken."""
+        while name in self._taken:
+            name = f".{name}"
+        return name
+
+    def need(self, numbers: int) -> None:
+        """Refuse a graph of far more numbers than the model has."""
+        self._room -= numbers
+        if self._room < 0:
+            raise ValueError("the ONNX graph of this model would be far larger than the model.")
 
     def product(self, left: Any, right: Any) -> str:
         """Return the matrix product."""
@@ -89,13 +109,14 @@ class Graph:
 
     def sorted(self, x: str, size: int) -> tuple[str, str]:
         """Return the entries of each row in increasing order, and their positions."""
-        names = (f"v{len(self.nodes)}", f"v{len(self.nodes)}p")
+        names = (self._free(f"v{len(self.nodes)}"), self._free(f"v{len(self.nodes)}p"))
         inputs = [x, self.constant([size], np.int64)]
         self.nodes.append(helper.make_node("TopK", inputs, list(names), axis=1, largest=0, sorted=1))
         return names
 
     def one_hot(self, positions: str, size: int) -> str:
         """Return 1 at each position and 0 elsewhere."""
+        self.need(size * size)
         return self.node("Gather", np.eye(size), positions, axis=0)
 
     def squared_distances(self, x: str, points: np.ndarray) -> str:

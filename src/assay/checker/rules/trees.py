@@ -16,6 +16,7 @@ from assay.checker.numerics import LARGEST, Sums, above, gamma
 from assay.checker.predictors import Predictor, margins
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
+from assay.checker.rules import tree_masks
 from assay.checker.rules.tree_classes import KINDS, ln_tree_growth, price
 
 NODES = (
@@ -90,9 +91,15 @@ class Trees(Predictor):
             self._last[:] = [X, at]
         return self._last[1]
 
+    @cached_property
+    def _masks(self) -> list[tree_masks.Group] | None:
+        return tree_masks.groups(self)
+
     def leaves(self, X: np.ndarray) -> np.ndarray:
         """Return the node that each row reaches in each tree, (rows, trees)."""
         n, d = X.shape
+        if 16 * n >= len(self.child) and self._masks is not None and (self.reads_gaps or not np.isnan(X).any()):
+            return tree_masks.leaves(self._masks, X)
         entries = np.ascontiguousarray(X).ravel()
         at = np.repeat(self.root, n)  # tree by tree, so that the nodes of one tree are read together
         going = np.flatnonzero(self.child[at] >= 0)

@@ -139,13 +139,6 @@ def _sum_of(sums, criterion):
 
 
 @compiled
-def _weigh_sides(left, right, target):
-    """Write the weights of both sides from those of the classes."""
-    if target.classes:
-        left[0], right[0] = _sum_of(left, target.criterion), _sum_of(right, target.criterion)
-
-
-@compiled
 def keeps_order(left, right, sign, within, best):
     """Tell whether the values of two children are allowed; if so, write the middle of them."""
     if not allowed(left, right, sign, within[0], within[1]):
@@ -161,22 +154,10 @@ def _value_of(sums, classes):
 
 
 @compiled
-def _better(left, right, total, target, column, sign, within, best):
-    """Judge a split into these sums; write purity and column if it is the best so far."""
-    purity, classes = children_purity(left, right, total, 1, target.criterion), target.classes
-    if not purity > best.purity:
-        return False
-    if sign != 0 and not keeps_order(_value_of(left, classes), _value_of(right, classes), sign, within, best):
-        return False
-    best.purity, best.column = purity, column
-    return True
-
-
-@compiled
 def _scan(found, m, column, total, target, limits, sign, within, sides, best):
     """Try every threshold between neighbours of the m codes found."""
     code, count, sums, left, right = found.code, found.rows, found.sums, sides[0], sides[1]
-    width, begin = total.shape[0], target.classes
+    width, classes, criterion = total.shape[0], target.classes, target.criterion
     least, light = limits.min_samples_leaf, limits.min_weight_leaf
     left[:] = 0.0
     right[:] = total
@@ -184,7 +165,7 @@ def _scan(found, m, column, total, target, limits, sign, within, sides, best):
     for i in range(m):
         rows += count[i]
     for i in range(m - 1):
-        for k in range(begin, width):
+        for k in range(classes, width):
             left[k] += sums[i, k]
             right[k] -= sums[i, k]
         taken += count[i]
@@ -192,17 +173,22 @@ def _scan(found, m, column, total, target, limits, sign, within, sides, best):
             continue
         if rows - taken < least:
             break
-        _weigh_sides(left, right, target)
+        if classes:
+            left[0], right[0] = _sum_of(left, criterion), _sum_of(right, criterion)
         if left[0] <= 0 or right[0] <= 0 or left[0] < light or right[0] < light:
             continue
-        if _better(left, right, total, target, column, sign, within, best):
-            best.low, best.high = code[i], code[i + 1]
+        purity = children_purity(left, right, total, 1, criterion)
+        if not purity > best.purity:
+            continue
+        if sign == 0 or keeps_order(_value_of(left, classes), _value_of(right, classes), sign, within, best):
+            best.purity, best.column, best.low, best.high = purity, column, code[i], code[i + 1]
 
 
 @compiled
 def _draw(found, m, column, total, target, limits, sign, within, sides, levels, state, best):
     """Try one threshold, drawn evenly between the smallest and the largest value of the column at this node."""
     code, count, sums, left, right = found.code, found.rows, found.sums, sides[0], sides[1]
+    classes, criterion = target.classes, target.criterion
     first, last = levels[code[0]], levels[code[m - 1]]
     t = first + (last - first) * share(state)
     left[:] = 0.0
@@ -212,18 +198,22 @@ def _draw(found, m, column, total, target, limits, sign, within, sides, levels, 
         rows += count[i]
     i = 0
     while i < m - 1 and levels[code[i]] <= t:
-        for k in range(target.classes, total.shape[0]):
+        for k in range(classes, total.shape[0]):
             left[k] += sums[i, k]
             right[k] -= sums[i, k]
         taken += count[i]
         i += 1
-    _weigh_sides(left, right, target)
+    if classes:
+        left[0], right[0] = _sum_of(left, criterion), _sum_of(right, criterion)
     if min(taken, rows - taken) < limits.min_samples_leaf or left[0] <= 0 or right[0] <= 0:
         return
     if left[0] < limits.min_weight_leaf or right[0] < limits.min_weight_leaf:
         return
-    if _better(left, right, total, target, column, sign, within, best):
-        best.low, best.high, best.threshold = code[i - 1], code[i], t
+    purity = children_purity(left, right, total, 1, criterion)
+    if not purity > best.purity:
+        return
+    if sign == 0 or keeps_order(_value_of(left, classes), _value_of(right, classes), sign, within, best):
+        best.purity, best.column, best.low, best.high, best.threshold = purity, column, code[i - 1], code[i], t
 
 
 @compiled

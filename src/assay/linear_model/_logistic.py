@@ -177,7 +177,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LogisticRegression":
         """Fit to rows X and labels y; X may be arrays, sparse, a frame, Parquet files or a Dask collection."""
         check(self)
-        rows = read_rows(self, X, y, sample_weight)
+        rows = read_rows(self, X, y, sample_weight).kept()
         classes = label_classes(self, rows)
         self._check_solver(len(classes))
         self._warn_of_contradictions()

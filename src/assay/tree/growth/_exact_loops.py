@@ -26,7 +26,7 @@ from assay.tree.growth._builder import (
     write_purity,
 )
 from assay.tree.growth._criteria import children_purity
-from assay.tree.growth._records import ENTROPY
+from assay.tree.growth._records import ENTROPY, GINI, SQUARED
 
 _DIGIT = 11
 _SMALL = 40  # rows up to which insertion is the fastest sort
@@ -173,11 +173,23 @@ def _scan(found, m, column, total, target, limits, sign, within, sides, best):
             continue
         if rows - taken < least:
             break
-        if classes:
+        a, b = left[1] * left[1], right[1] * right[1]
+        if criterion == GINI:
+            here, there, a, b = 0.0, 0.0, 0.0, 0.0
+            for k in range(1, width):
+                here += left[k]
+                there += right[k]
+                a += left[k] * left[k]
+                b += right[k] * right[k]
+            left[0], right[0] = here, there
+        elif classes:
             left[0], right[0] = _sum_of(left, criterion), _sum_of(right, criterion)
         if left[0] <= 0 or right[0] <= 0 or left[0] < light or right[0] < light:
             continue
-        purity = children_purity(left, right, total, 1, criterion)
+        if criterion in (GINI, SQUARED):  # `children_purity` without a call
+            purity = a / left[0] + b / right[0]
+        else:
+            purity = children_purity(left, right, total, 1, criterion)
         if not purity > best.purity:
             continue
         if sign == 0 or keeps_order(_value_of(left, classes), _value_of(right, classes), sign, within, best):

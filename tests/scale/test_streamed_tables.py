@@ -10,6 +10,7 @@ import pytest
 
 import assay
 from assay.claims.document import from_json, to_json
+from assay.data import names, raw_table
 from assay.learning import cells
 
 ROWS = 230
@@ -69,6 +70,33 @@ def test_a_cell_of_any_part_that_is_changed_is_found(study, file, table, row):
     x[row] += 1e-9
     pq.write_table(table.set_column(0, "x", pa.array(x)), file, row_group_size=64)
     assert not assay.verify(study.certificate, study.model, file).holds
+
+
+@pytest.mark.parametrize("named", ["rows", "rows/part-*.parquet"])
+def test_a_folder_of_files_is_one_table(named, study, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "rows_at_once", lambda columns: 40)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for k, start in enumerate((0, 10, 150)):
+        pq.write_table(table.slice(start, [10, 140, ROWS][k]), folder / f"part-{k}.parquet")
+    source = tmp_path / named
+    assert raw_table(source).arrow.equals(table)
+    assert names(str(source)) == ["x", "job", "y"]
+    assert assay.verify(study.certificate, study.model, source).holds
+    assert np.array_equal(study.model.predict(source), study.model.predict(table))
+    again = assay.learn(source, "y", learners=["LogisticRegression"], trials=1, workers=0)
+    assert again.certificate.data == study.certificate.data
+
+
+def test_an_arrow_data_set_is_a_table(table, file):
+    import pyarrow.dataset as ds
+
+    assert raw_table(ds.dataset(file)).arrow.equals(table)
+
+
+def test_a_folder_without_files_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="folder"):
+        raw_table(tmp_path)
 
 
 @pytest.mark.parametrize("way", ["newest", "gaps", "numbers"])

@@ -383,6 +383,7 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
 
     @property
     def n_classes_(self) -> int:
+        """The number of classes."""
         check_is_fitted(self)
         return len(self.classes_)
 

@@ -35,12 +35,13 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model import _logistic_problem
 from assay.linear_model._base import LinearClassifier, LogisticObjective
-from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
+from assay.linear_model._logistic_problem import Problem, minimise, stationarity
 from assay.linear_model._logistic_solvers import (
     Penalties,
     average_gradients,
     minimise_composite,
     minimise_with_column,
+    quasi_separated,
     refuse_zero_rows,
 )
 from assay.linear_model._separator import separation_claim

@@ -184,6 +184,7 @@ class TreeModel:
 
     @property
     def nodes_(self) -> Nodes:
+        """The nodes of all trees as arrays, made of those of the model."""
         stored = {name: getattr(self, attribute) for name, attribute in _STORED.items()}
         return Nodes(n_children=_branches(self.node_child_, self.node_table_, self.branch_tables_), **stored)
 

@@ -310,6 +310,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         return int(depth.max())
 
     def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
         check_is_fitted(self)
         return int(np.count_nonzero(self.node_child_ < 0))
 

@@ -8,8 +8,7 @@ import numpy as np
 from assay.checker.family import find
 from assay.learning import Study, TableModel
 from assay.plot import frames, tree_frames
-from assay.tree._export import Words, as_text
-from assay.tree._readable import ReadableTree
+from assay.tree._export import ReadableTree, Words, as_text
 
 _WEIGHTS, _POINTS, _VALUES, _LINES, _DEPTH = 12, 400, 12, 40, 3
 

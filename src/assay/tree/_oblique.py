@@ -26,8 +26,8 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import OPEN, Evidence, Votes
 from assay.params import Choice, Count, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, rows, thread_map
-from assay.tree._limits import row_count
-from assay.tree._spaces import OfAnySize
+from assay.tree._claims import OfAnySize
+from assay.tree.growth._growers import row_count
 from assay.tree.growth._nominal import impurity
 
 

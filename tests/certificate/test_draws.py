@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from assay.checker import draws as checker
+from assay.checker import identity as checker
 from assay.guarantees import draws
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import assay
-from assay.checker.rules.votes import drawn
+from assay.checker.rules.tree_ensembles import drawn
 from assay.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
 from assay.ensemble._bootstrap import bag
 from assay.theory.votes import OutOfBag

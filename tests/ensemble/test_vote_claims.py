@@ -10,7 +10,7 @@ import assay
 from assay.checker.rules.tree_ensembles import drawn
 from assay.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
 from assay.ensemble._bootstrap import bag
-from assay.theory.votes import OutOfBag
+from assay.theory.pac_bayes import OutOfBag
 from assay.tree import DecisionTreeClassifier
 
 

@@ -11,8 +11,8 @@ from scipy.stats import beta
 from assay.textbook import learnability
 from assay.textbook.concepts import boosting_error_bound, weak_edge
 from assay.theory import pac, plan
-from assay.theory.shatter import separate_lifted
 from assay.theory.spaces import Intervals, Stumps
+from assay.theory.vc import separate_lifted
 
 
 def interval_error(rng, m):

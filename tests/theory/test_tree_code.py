@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from assay.checker.rules.trees import threshold_word
-from assay.theory.tree_code import exponent, shortest, threshold_bits
+from assay.theory.pac import exponent, shortest, threshold_bits
 from tests.certificate import tree_forge
 
 

@@ -13,7 +13,7 @@ from assay.guarantees.evidence import Distances, Evidence
 from assay.messages import Message
 from assay.params import refuse
 from assay.scan import Rows, rows_per_block
-from assay.theory.population import projection_bound
+from assay.theory.rademacher import projection_bound
 
 _WIDEST = 2_000  # columns up to which the checker encloses eigenvalues
 

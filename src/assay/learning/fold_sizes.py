@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from assay.data.columns import LARGEST
-from assay.theory import conformal
+from assay.theory import exchangeability
 
 MOST_OF_FOLDS = 2000
 """Order statistics that are kept, of all folds together."""
@@ -62,7 +62,7 @@ class FoldSizes:
 
     def _enough(self, coverage: float) -> int:
         """Return how many rows must be as far off as an answer of the set is."""
-        enough = conformal.cross_index(sum(self.rows), len(self.rows), coverage)
+        enough = exchangeability.cross_index(sum(self.rows), len(self.rows), coverage)
         most = np.array(LARGEST)
         if sum(int(_as_far(sizes, m, most)) for m, sizes in zip(self.rows, self.sizes, strict=True)) >= enough:
             raise ValueError(

@@ -21,7 +21,7 @@ from assay.base import Learner
 from assay.data import Column, Table
 from assay.data.columns import LARGEST
 from assay.learning.fold_sizes import FoldSizes, slip
-from assay.theory import conformal, exchangeable
+from assay.theory import exchangeability
 
 MOST_SIZES = 1000
 MOST_EDGES = 50
@@ -48,7 +48,7 @@ class Memory:
         """
         if not self.sizes:
             raise ValueError("every row was fitted to: there are none that sets and intervals could be made of.")
-        j = conformal.conditional_index(self.rows, 1 - coverage, delta / self.compared)
+        j = exchangeability.conditional_index(self.rows, 1 - coverage, delta / self.compared)
         size = self.sizes[math.ceil(j * len(self.sizes) / self.rows) - 1]
         if size >= LARGEST:
             raise ValueError(
@@ -197,13 +197,13 @@ class Drift:
         if "edges" not in old:  # text, or a column without any value: its gaps alone are known
             return False
         n, m = old["rows"], new["rows"]
-        gaps = exchangeable.two_sided(new["missing"], n + m + old["missing"] + new["missing"],
+        gaps = exchangeability.two_sided(new["missing"], n + m + old["missing"] + new["missing"],
                                       old["missing"] + new["missing"], m + new["missing"])  # fmt: skip
         if gaps <= alarm / 2:
             return True
         ranks = _ranks(n, self._edges)[:: max(1, self._edges // MOST_TESTED)]
         at = np.searchsorted(old["counts"], ranks, side="left")  # the edge that is the old number of this rank
-        return bool(m) and exchangeable.numbers_differ(ranks, n, new["below"][at], new["up_to"][at], m, alarm / 2)
+        return bool(m) and exchangeability.numbers_differ(ranks, n, new["below"][at], new["up_to"][at], m, alarm / 2)
 
     def _levels_differ(self, old: Mapping[str, Any], new: Mapping[str, Any], alarm: float) -> bool:
         levels = len(new["counts"])
@@ -211,8 +211,8 @@ class Drift:
         strange = sum(old["counts"][levels:])
         if self._held:
             rows = new["missing"] + new["rows"]
-            found = exchangeable.two_sided(new["strange"], self._held + rows, strange + new["strange"], rows)
+            found = exchangeability.two_sided(new["strange"], self._held + rows, strange + new["strange"], rows)
             if found <= alarm / 2:
                 return True
         counts = np.array([*new["counts"], new["missing"]])
-        return exchangeable.levels_differ(known, counts, alarm / 2, (strange, new["strange"]))
+        return exchangeability.levels_differ(known, counts, alarm / 2, (strange, new["strange"]))

@@ -1,10 +1,7 @@
 """Statements from sample compression (compression.perceptron, compression.voted-perceptron, progressive.vote), and the
 training error that identical rows with different labels force on every classifier (train.error-floor).
 
-SPEC.md says how the two models, and the rows between them, are compared; `theory.compression` has the theorem.
-
-Statements about the vote of the hypotheses that one pass over the rows went through (progressive.vote,
-compression.voted-perceptron).
+SPEC.md says how a model and the one rebuilt from few of its rows are compared; `theory.stability` has the theorem.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Prediction sets and intervals of the models of folds: cross-conformal, each model judged by the fold it did not see.
 
 The size of a row of fold k is that of model k's prediction, and so is the size of an answer to a new row. Answers that
-enough rows are as far off as make the set: `theory.conformal.cross_index` says how many, and why a new row's own answer
-is among them with a chance of at least the coverage. That chance is over the rows of the table and the new row
+enough rows are as far off as make the set: `theory.exchangeability.cross_index` says how many, and why a new row's own
+answer is among them with a chance of at least the coverage. That chance is over the rows of the table and the new row
 together ("marginal"); it is no promise, at a confidence, about the share of new rows for this very table.
 
 Of each fold order statistics are kept, and a row between two of them counts as the larger: sets can only grow.

@@ -5,8 +5,9 @@
     constant    0 becomes 1, others are doubled             swapped      the first two arguments of a call
 
 A mutant is told by the file, the function, the expression before and after and which of equal ones it is, so that a
-list of them survives edits elsewhere in the file. Text, annotations, decorators, default values, what is raised and
-what decides whether it is are left alone: a row is about what is computed, not about what is refused.
+list of them survives edits elsewhere in the file. Text, annotations, decorators, default values, tolerances of
+rounding, what is raised and what decides whether it is are left alone: a row is about what is computed, not about what
+is refused.
 """
 
 import ast
@@ -155,7 +156,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield "comparison", ast.Compare(node.left, ops, node.comparators)
     elif isinstance(node, ast.BoolOp):
         yield "dropped", node.values[0] if len(node.values) == 2 else ast.BoolOp(node.op, node.values[:-1])
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float) and not _tolerance(node.value):
         yield "constant", ast.Constant(1 if node.value == 0 else 2 * node.value)
     elif isinstance(node, ast.Call):
         yield from _of_call(node)
@@ -173,6 +174,11 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, ast.AST]]:
         first, second, *rest = node.args
         if ast.unparse(first) != ast.unparse(second):
             yield "swapped", ast.Call(node.func, [second, first, *rest], node.keywords)
+
+
+def _tolerance(value: float) -> bool:
+    """Tell whether a number allows for rounding: twice as much is no slip."""
+    return 0 < value <= 1e-6
 
 
 def _text(node: ast.BinOp) -> bool:

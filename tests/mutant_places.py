@@ -37,10 +37,11 @@ class Place(NamedTuple):
 def places(row: str, source: Path) -> list[Place]:
     """Return where the mutants of a row are made; everywhere if the row names no code."""
     named = (place for place in row_places().get(row, []) if place.startswith("assay."))
-    return [place for name in named for place in _places(name)] or [Place(f"{source}{os.sep}")]
+    return [place for name in named for place in places_of(name)] or [Place(f"{source}{os.sep}")]
 
 
-def _places(name: str) -> list[Place]:
+def places_of(name: str) -> list[Place]:
+    """Return where the code of a name of the package is; raise if there is no such name."""
     module, _, rest = name, "", ""
     while not find_spec_of(module):
         module, _, last = module.rpartition(".")
@@ -55,6 +56,8 @@ def _places(name: str) -> list[Place]:
     line = [one for one in getattr(owner, "__mro__", ()) if one.__module__.startswith("assay.")]
     others = frozenset(getattr(import_module(module), "__all__", ())) - {one.__name__ for one in line}
     room = str(import_module(module).__file__).removesuffix("__init__.py")
+    if not line:
+        return [Place(room)]  # a table or another object of its module
     if room.endswith(os.sep):
         return [Place(room, others=others)]
     return [Place(str(sys.modules[one.__module__].__file__), others=others) for one in line]
@@ -67,13 +70,28 @@ def find_spec_of(module: str) -> bool:
         return False
 
 
+def held(code: CodeType, places: list[Place]) -> bool:
+    return "<" not in code.co_qualname and any(one.holds(code) for one in places)
+
+
+def room_of(file: str) -> str:
+    """Return the room that a file of the package is in: its name stays when files are moved within the room."""
+    return file.rpartition("/assay/")[2].partition("/")[0].removesuffix(".py")
+
+
 class Watch:
-    """Notes which lines of which functions in some places are run, on all threads."""
+    """Notes which lines of which functions in some places are run by which test, on all threads."""
 
     def __init__(self, places: list[Place]) -> None:
         self.places = places
-        self.lines: dict[Function, set[int]] = defaultdict(set)
-        self._calls: dict[CodeType, int] = defaultdict(int)
+        self.lines: dict[Function, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+        self._test = 0
+        self._left: dict[CodeType, int] = {}  # calls to be noted
+
+    def turn(self, test: int) -> None:
+        """Begin the next test."""
+        self._test = test
+        self._left.clear()
 
     def __enter__(self) -> "Watch":
         threading.settrace(self._called)
@@ -86,13 +104,18 @@ class Watch:
 
     def _called(self, frame: FrameType, event: str, arg: Any) -> Callable | None:
         code = frame.f_code
-        self._calls[code] += 1
-        if self._calls[code] > _CALLS or "<" in code.co_qualname or not any(one.holds(code) for one in self.places):
+        left = self._left.get(code)
+        if left == 0:
             return None
-        noted = self.lines[Function(code.co_filename, code.co_qualname, code.co_firstlineno)]
+        if left is None:
+            left = _CALLS if held(code, self.places) else 0
+        self._left[code] = max(left - 1, 0)
+        if left == 0:
+            return None
+        noted, test = self.lines[Function(code.co_filename, code.co_qualname, code.co_firstlineno)], self._test
 
         def line(frame: FrameType, event: str, arg: Any) -> Callable:
-            noted.add(frame.f_lineno)
+            noted[frame.f_lineno].add(test)
             return line
 
         return line

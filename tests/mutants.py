@@ -4,13 +4,14 @@
     python -m tests.mutants --sample 200         200 mutants of rows drawn at random, the same ones with the same --seed
     python -m tests.mutants --per-row 4 CON      at most four mutants of each row of a family
 
-For each row its tests are run once, and the lines of Assay that they run are noted, in the places that
+For each row its tests are run once, and the lines of Assay that each of them runs are noted, in the places that
 tests/mission_rows.csv names for the row: a function answers for itself and the private helpers of its file, a class of
 a room for the room without its other public names, one of a module for its file and those of its bases. Mutants of
 these lines (see `tests.mutant_operators`) are put into the living function, each in a process of its own, forked after
-the imports, and the row's tests run again: the mutant is killed if one fails or takes five times as long. Compiled
-loops run as plain Python; where that takes too long, or where one needs the compiler, they are left out, and the row
-says so. A fork without a mutant is run first: if that fails, nothing is said about the row.
+all that the tests import and compile. Those tests that run the line are run again, the fastest first: the mutant is
+killed if one fails or takes five times as much of the processor. Compiled loops of these places run as plain Python;
+where that takes too long, or where a test needs the compiler, they are left out, and the row says so. A fork without a
+mutant is run first: if that fails, nothing is said about the row.
 
 Mutants that no test can tell from the original are listed with the reason in tests/mutants_equivalent.csv and not run.
 """
@@ -19,9 +20,13 @@ import argparse
 import csv
 import functools
 import gc
+import itertools
 import json
+import math
 import os
 import random
+import re
+import resource
 import signal
 import sys
 import threading
@@ -29,20 +34,27 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.mission import ROOT, rows_of
 from tests.mutant_operators import Function, Mutant, mutants, mutated_code
-from tests.mutant_places import Place, Watch, places
+from tests.mutant_places import Watch, held, places, room_of
 
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.csv")
 SOURCE = ROOT / "src" / "assay"
 FAILED: list[str] = []
-"""Tests that failed since `run` last looked."""
-_LEAST, _MOST, _SLOWER = 5.0, 60.0, 5.0  # seconds that a run may take, and how much longer than without a mutant
+"""Tests that failed since `run` last looked, and why."""
+_LEAST, _MOST, _SLOWER = 5.0, 30.0, 5.0  # seconds of the processor that a run may take, and how much more than plain
+_ROW = re.compile(r"[\"']([A-Z]{3}-[0-9]{2})[\"']")
+_INTRINSICS: dict[str, Callable] = {
+    "prefetch": lambda array, byte: None,
+    "trailing_zeros": lambda word: (int(word) & -int(word)).bit_length() - 1,
+    "bit_count": lambda word: int(word).bit_count(),
+}
+_WAIT = 40  # seconds by the clock for each second of the processor: tests wait, and machines are busy
 
 
 class Outcome(NamedTuple):
@@ -79,23 +91,27 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--tests", default=str(ROOT / "tests"), help=argparse.SUPPRESS)
     parser.add_argument("--source", default=str(SOURCE), help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
-    plugin = Judge(chosen)
+    rows, files = _tests_of(chosen)
+    plugin = Judge(chosen, rows)
     quick = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--no-header"]
-    code = pytest.main([*quick, *_files_of(chosen)], plugins=[plugin])
+    code = pytest.main([*quick, *files], plugins=[plugin])
     if not plugin.outcomes:
         return int(code) or 1
     print(summary(plugin.outcomes))
     return 0
 
 
-def _files_of(chosen: argparse.Namespace) -> list[str]:
-    """Return the test files that name one of the rows: collecting all of them takes longer than most mutants."""
+def _tests_of(chosen: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the rows to judge, in order, and the test files that name one: collecting all of them takes minutes."""
     root = Path(chosen.tests)
-    if not chosen.rows:
-        return [str(root)]
-    marks = [f'"{row}' for row in chosen.rows]
-    found = [str(file) for file in sorted(root.rglob("test_*.py")) if any(m in file.read_text() for m in marks)]
-    return found or [str(root)]
+    named = {file: set(_ROW.findall(file.read_text(encoding="utf-8"))) for file in sorted(root.rglob("test_*.py"))}
+    rows = sorted(set().union(*named.values()))
+    if chosen.rows:
+        rows = [row for row in rows if row in chosen.rows or row.partition("-")[0] in chosen.rows]
+    if chosen.sample:
+        random.Random(chosen.seed).shuffle(rows)
+        del rows[chosen.sample // 2 :]  # twice as many as it takes if each has four mutants
+    return rows, [str(file) for file, its in named.items() if its & {*rows}]
 
 
 def summary(outcomes: Iterable[Outcome]) -> str:
@@ -117,8 +133,8 @@ def summary(outcomes: Iterable[Outcome]) -> str:
 class Judge:
     """A pytest plugin that judges rows instead of running tests."""
 
-    def __init__(self, chosen: argparse.Namespace) -> None:
-        self.chosen, self.outcomes = chosen, []  # type: argparse.Namespace, list[Outcome]
+    def __init__(self, chosen: argparse.Namespace, rows: list[str]) -> None:
+        self.chosen, self.rows, self.outcomes = chosen, rows, []  # type: argparse.Namespace, list[str], list[Outcome]
 
     def pytest_collection(self, session: pytest.Session) -> None:
         import hypothesis
@@ -131,7 +147,7 @@ class Judge:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            FAILED.append(report.nodeid)
+            FAILED.append(f"{report.nodeid}: {report.longreprtext.rstrip().rpartition(chr(10))[2]}")
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         session.config.pluginmanager.unregister(name="terminalreporter")  # it would tell of every mutant's failure
@@ -140,19 +156,12 @@ class Judge:
             if not item.get_closest_marker("long"):
                 for row in rows_of(item):
                     items[row].append(item)
-        for row in self._rows(sorted(items)):
+        for row in filter(items.get, self.rows):
             for line in self._judged(row, items[row]).lines():
                 print(line, flush=True)
             if self.chosen.sample and sum(one.run for one in self.outcomes) >= self.chosen.sample:
                 break
         return True
-
-    def _rows(self, rows: list[str]) -> list[str]:
-        wanted = tuple(self.chosen.rows) or ("",)
-        rows = [row for row in rows if row in wanted or row.partition("-")[0] in wanted or wanted == ("",)]
-        if self.chosen.sample:
-            random.Random(self.chosen.seed).shuffle(rows)
-        return rows
 
     def _judged(self, row: str, items: list[pytest.Item]) -> Outcome:
         """Judge a row in a process of its own, so that what its tests leave behind does not matter to the next."""
@@ -172,89 +181,106 @@ def _judge(row: str, items: list[pytest.Item], source: Path, seed: int, limit: i
     outcome: dict[str, Any] = {"killed": 0, "survivors": [], "equivalent": 0, "why": "", "loops": ""}
     watch = Watch(places(row, source))
     with watch:
-        failed = run(items)
+        failed = run(items, watch.turn)
     if failed:
-        return outcome | {"why": f"not judged: its test fails without a mutant, {failed}"}
-    plain = seconds(lambda: run(items))
+        return outcome | {"why": f"not judged: without a mutant {failed}"}
+    plain = in_fork(lambda: seconds(items), 10 * _MOST)
     if isinstance(plain, str):
-        return outcome | {"why": f"not judged: {plain}"}
-    reached, compiled = dict(watch.lines), dict[Function, set[int]]()
-    slow = plain
-    if dispatchers(source):
-        found = in_fork(lambda: _reached_in_python(items, watch.places, source), _MOST)
+        return outcome | {"why": f"not judged: in a fork without a mutant {plain}"}
+    reached = {function: (lines, plain) for function, lines in watch.lines.items()}
+    loops = [one for one in dispatchers(source) if held(one[2].py_func.__code__, watch.places)]
+    if loops:
+        found = in_fork(lambda: _reached_in_python(items, watch, loops), _MOST)
         if isinstance(found, str):
             outcome["loops"] = f"compiled loops left out ({found})"
         else:
-            slow = found["seconds"]
-            loops = {Function(*key): set(lines) for key, lines in found["lines"]}
-            compiled = {function: lines for function, lines in loops.items() if function not in reached}
+            lines = {Function(*key): {line: set(of) for line, of in its} for key, its in found["lines"]}
+            reached = {function: (its, found["seconds"]) for function, its in lines.items()} | reached
+    compiled = reached.keys() - watch.lines.keys()
     listed = equivalents()
-    everything = [one for function, lines in (reached | compiled).items() for one in mutants(function, lines)]
-    left = [one for one in everything if _told(one) not in listed]
+    everything = [one for function, (lines, _) in reached.items() for one in mutants(function, lines)]
+    left = sorted(one for one in everything if told(one) not in listed)
     outcome["equivalent"] = len(everything) - len(left)
-    left.sort()
     random.Random(f"{seed} {row}").shuffle(left)
+    known = Living()
     for mutant in left[:limit]:
-        loop = mutant.function in compiled
-        allowed = min(_MOST * _SLOWER, max(_LEAST, _SLOWER * (slow if loop else plain)))
-        answer = in_fork(functools.partial(_killed, items, mutant, source if loop else None), allowed)
-        if answer is False:
+        lines, slow = reached[mutant.function]
+        those = sorted(lines[mutant.line], key=slow.__getitem__)
+        allowed = max(_LEAST, _SLOWER * sum(slow[one] for one in those))
+        names = loops if mutant.function in compiled else []
+        if in_fork(functools.partial(_killed, [items[one] for one in those], mutant, known, names), allowed) is False:
             outcome["survivors"].append(mutant)
         else:
             outcome["killed"] += 1
     return outcome | {"why": "" if left else "nothing of its place is run by its tests"}
 
 
-def _killed(items: list[pytest.Item], mutant: Mutant, in_plain: Path | None) -> bool:
-    if in_plain:
-        in_python(in_plain)
-    put(mutant)
+def _killed(items: list[pytest.Item], mutant: Mutant, known: "Living", loops: list[tuple]) -> bool:
+    in_python(loops)
+    known.put(mutant)
     return bool(run(items))
 
 
-def _reached_in_python(items: list[pytest.Item], places: list[Place], source: Path) -> dict[str, Any]:
+def _reached_in_python(items: list[pytest.Item], watch: Watch, loops: list[tuple]) -> dict[str, Any]:
     """Run the tests with compiled loops as plain Python, and return the lines that they run; raise if one fails."""
-    in_python(source)
-    forget()
-    watch = Watch(places)
+    in_python(loops)
+    watch.lines.clear()
     with watch:
-        failed = run(items)
-    if failed:
-        raise RuntimeError("they need the compiler")
-    start = time.monotonic()
-    run(items)
-    lines = [(list(function), sorted(found)) for function, found in watch.lines.items()]
-    return {"lines": lines, "seconds": time.monotonic() - start}
+        spent = seconds(items, watch.turn)
+    lines = [(list(key), [(line, sorted(of)) for line, of in its.items()]) for key, its in watch.lines.items()]
+    return {"lines": lines, "seconds": spent}
 
 
-def run(items: list[pytest.Item]) -> str:
-    """Run the tests until one fails; return its name, or "" if none does."""
-    for item, following in zip(items, [*items[1:], None], strict=True):
+def run(items: list[pytest.Item], turn: Callable[[int], None] = lambda nth: None) -> str:
+    """Run the tests until one fails; return its name and why, or "" if none does."""
+    for nth, (item, following) in enumerate(zip(items, [*items[1:], None], strict=True)):
         FAILED.clear()
+        turn(nth)
         item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
         if FAILED:
-            return item.nodeid
+            return FAILED[0]
     return ""
 
 
-def put(mutant: Mutant) -> None:
-    """Give every function object of the mutant's function its new code, and forget what was computed before."""
-    new, place = mutated_code(mutant), mutant.function
-    for one in gc.get_objects():
-        if type(one) is FunctionType and _is(one.__code__, place):
+def seconds(items: list[pytest.Item], turn: Callable[[int], None] = lambda nth: None) -> list[float]:
+    """Return how much of the processor each test takes; raise if one fails."""
+    starts: list[float] = []
+
+    def timed(nth: int) -> None:
+        starts.append(time.process_time())
+        turn(nth)
+
+    Living().forget()
+    failed = run(items, timed)
+    if failed:
+        raise RuntimeError(failed)
+    return [after - start for start, after in itertools.pairwise([*starts, time.process_time()])]
+
+
+class Living:
+    """The functions and caches that there are, found once: a process has millions of objects."""
+
+    def __init__(self) -> None:
+        self.functions: dict[Function, list[FunctionType]] = defaultdict(list)
+        self.caches = []
+        for one in gc.get_objects():
+            if type(one) is FunctionType:
+                code = one.__code__
+                self.functions[Function(code.co_filename, code.co_qualname, code.co_firstlineno)].append(one)
+            elif type(one) is functools._lru_cache_wrapper:
+                self.caches.append(one)
+
+    def put(self, mutant: Mutant) -> None:
+        """Give every function object of the mutant's function its new code."""
+        new = mutated_code(mutant)
+        for one in self.functions[mutant.function]:
             one.__code__ = new
-    forget()
+        self.forget()
 
-
-def _is(code: CodeType, place: Function) -> bool:
-    return (code.co_filename, code.co_qualname, code.co_firstlineno) == place
-
-
-def forget() -> None:
-    """Empty every cache of functions: what stands in them was computed without the mutant, and pools of threads do not
-    survive a fork."""
-    for one in gc.get_objects():
-        if type(one) is functools._lru_cache_wrapper:
+    def forget(self) -> None:
+        """Empty every cache of functions: what stands in them was computed without the mutant, and pools of threads do
+        not survive a fork."""
+        for one in self.caches:
             one.cache_clear()
 
 
@@ -269,48 +295,37 @@ def dispatchers(source: Path) -> list[tuple[dict[str, Any], str, Any]]:
     return [(names, name, value) for names in modules for name, value in list(names.items()) if isinstance(value, kind)]
 
 
-def in_python(source: Path) -> None:
-    """Replace every compiled loop by the Python function that it was made of."""
-    for names, name, value in dispatchers(source):
+def in_python(loops: list[tuple[dict[str, Any], str, Any]]) -> None:
+    """Replace compiled loops by the Python functions that they were made of, and what they ask of the processor."""
+    for names, name, value in loops:
         names[name] = value.py_func
-
-
-def seconds(call: Callable[[], str]) -> float | str:
-    """Return how long a call takes in a fork, or why it fails."""
-
-    def timed() -> float:
-        forget()
-        start = time.monotonic()
-        failed = call()
-        if failed:
-            raise RuntimeError(f"{failed} fails in a fork without a mutant")
-        return time.monotonic() - start
-
-    return in_fork(timed, 10 * _MOST)
+        names.update({one: plain for one, plain in _INTRINSICS.items() if one in names})
 
 
 def in_fork(call: Callable[[], Any], allowed: float) -> Any:
-    """Return what the call returns in a forked process, by JSON, or in words why it did not."""
+    """Return what the call returns in a forked process that may take so many seconds, by JSON, or why it did not."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        _answer(call, read, write)
+        _answer(call, read, write, allowed)
     os.close(write)
-    killer = threading.Timer(allowed, os.kill, (child, signal.SIGKILL))
+    killer = threading.Timer(_WAIT * allowed, os.kill, (child, signal.SIGKILL))
     killer.start()
     with os.fdopen(read, "rb") as pipe:
         said = pipe.read()
     _, status = os.waitpid(child, 0)
     killer.cancel()
     if status:
-        return "too slow" if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL else "it crashed"
+        slow = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGKILL, signal.SIGXCPU)
+        return "too slow" if slow else "it crashed"
     return json.loads(said)
 
 
-def _answer(call: Callable[[], Any], read: int, write: int) -> None:
+def _answer(call: Callable[[], Any], read: int, write: int, allowed: float) -> None:
     """Run the call in the child and end it."""
     os.close(read)
-    os.setpgid(0, 0)
+    most = math.ceil(allowed)
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
@@ -324,13 +339,14 @@ def _answer(call: Callable[[], Any], read: int, write: int) -> None:
 
 
 def equivalents() -> set[tuple[str, str, str, str, str]]:
-    """Return the mutants that are argued to be equivalent, as `_told` tells them."""
+    """Return the mutants that are argued to be equivalent, as `told` tells them."""
     with open(EQUIVALENT, newline="", encoding="utf-8") as file:
-        return {(row["file"], row["function"], row["before"], row["after"], row["nth"]) for row in csv.DictReader(file)}
+        return {(row["room"], row["function"], row["before"], row["after"], row["nth"]) for row in csv.DictReader(file)}
 
 
-def _told(one: Mutant) -> tuple[str, str, str, str, str]:
-    return _short(one.function.file), one.function.name, one.before, one.after, str(one.nth)
+def told(one: Mutant) -> tuple[str, str, str, str, str]:
+    """Return the words for a mutant, which do not say in which file of its room the function is."""
+    return room_of(one.function.file), one.function.name, one.before, one.after, str(one.nth)
 
 
 def _short(file: str) -> str:

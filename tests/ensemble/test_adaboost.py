@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import AdaBoostClassifier as Peer
@@ -15,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier as PeerTree
 
 import assay
 from assay.ensemble import AdaBoostClassifier
+from assay.losses import exponential
 
 LI = np.arange(10.0)[:, None], np.array([1, 1, 1, -1, -1, -1, 1, 1, 1, -1])
 
@@ -248,10 +250,28 @@ def test_a_round_that_fails_is_drawn_again(failing):
 
 @pytest.mark.mission("ENS-15", "ENS-16", "ENS-18")
 def test_exponential_loss_view():
-    for p in (0.1, 0.4, 0.7):
-        found = minimize_scalar(lambda h, p=p: p * np.exp(-h) + (1 - p) * np.exp(h))
+    X = np.repeat([0.0, 1.0], 10)[:, None]
+    for wins in (6, 7, 9):
+        p, rows = wins / 10, np.arange(10)
+        model = AdaBoostClassifier(n_estimators=1).fit(X, np.r_[rows >= wins, rows < wins].astype(int))
+        found = minimize_scalar(lambda h, p=p: p * exponential.value(1, h) + (1 - p) * exponential.value(-1, h))
+        assert model.estimator_weights_[0] == pytest.approx(found.x, abs=1e-6)
         assert found.x == pytest.approx(0.5 * np.log(p / (1 - p)), abs=1e-6)
-        assert np.sign(found.x) == np.sign(p - 0.5)
+        slope = p * exponential.slope(1, found.x) + (1 - p) * exponential.slope(-1, found.x)
+        assert slope == pytest.approx(0, abs=1e-6)
+        assert model.predict([[0.0], [1.0]]).tolist() == [0, 1]  # what is likelier
+        assert model.predict_proba([[0.0], [1.0]])[:, 1] == pytest.approx(expit([-2.0, 2.0]))  # all votes agree
+    model = AdaBoostClassifier(n_estimators=3, stump="error").fit(*LI)
+    vote = 0.4236 * np.where(LI[0] < 2.5, 1, -1) + 0.6496 * np.where(LI[0] < 8.5, 1, -1)
+    vote += 0.7520 * np.where(LI[0] > 5.5, 1, -1)
+    assert model.predict_proba(LI[0])[:, 1] == pytest.approx(expit(2 * vote[:, 0] / 1.8252), abs=1e-4)
+    share, cuts = np.full(10, 0.1), np.arange(-0.5, 10)
+    for error, alpha in zip(model.estimator_errors_, model.estimator_weights_):
+        stumps = [sign * np.where(LI[0][:, 0] < cut, 1, -1) for cut in cuts for sign in (1, -1)]
+        errors = [share @ (stump != LI[1]) for stump in stumps]
+        assert error == pytest.approx(min(errors))
+        share = share * exponential.value(LI[1], alpha * stumps[int(np.argmin(errors))])
+        share /= share.sum()
     for f in (-1, 1):
         for h in (-1, 1):
             assert np.exp(-f * h) == pytest.approx(np.cosh(1) - f * h * np.sinh(1))

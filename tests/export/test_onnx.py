@@ -12,10 +12,13 @@ import onnx
 import onnxruntime
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from typer.testing import CliRunner
 
 import assay
+from assay.checker.family import read_model
+from assay.checker.record import Refused, Rejected
 from assay.cli.app import app
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
@@ -49,8 +52,12 @@ from assay.linear_model import (
 from assay.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 from assay.neighbors import KNeighborsClassifier
 from assay.neural_network import MLPClassifier, MLPRegressor, RBFRegressor
+from assay.persist import built
 from assay.svm import SVC, SVR, LinearSVC
 from assay.tree import C45, DecisionTreeClassifier, DecisionTreeRegressor
+from tests import differential
+from tests.differential_inputs import borderline, changed, name_of, quiet, subjects
+from tests.differential_inputs import table as rows_of
 
 CLASSIFIERS: list[Callable[[], Any]] = [
     LogisticRegression,
@@ -203,6 +210,24 @@ def test_the_reading_of_a_table_is_in_the_graph(table: pd.DataFrame, learner: st
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(new), rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_names_of_columns_are_no_names_of_values_in_the_graph(task: str) -> None:
+    """A column `c3` took the place of a constant, and columns `v1` or `label` could not be exported."""
+    random = np.random.default_rng(0)
+    names = [*(f"{letter}{i}" for letter in ("v", "c", ".v") for i in range(12)), "label", "probabilities", "variable"]
+    frame = pd.DataFrame(random.normal(size=(150, len(names))), columns=names)
+    y = frame["label"] - 2 * frame["v1"] + frame["variable"]
+    table = frame.assign(y=np.where(y > 0, "yes", "no") if task == "classify" else y)
+    learner = "LogisticRegression" if task == "classify" else "Ridge"
+    model = assay.learn(table, "y", learners=[learner], trials=1, workers=0).model
+    found = _run(model, {name: frame[[name]].to_numpy() for name in names})
+    if task == "classify":
+        assert list(found) == ["label_", "probabilities_"]
+        assert np.array_equal(found["label_"], model.predict(frame))
+    else:
+        np.testing.assert_allclose(found["variable_"][:, 0], model.predict(frame), rtol=1e-12, atol=1e-12)
+
+
 def test_the_command_writes_the_fingerprint(table: pd.DataFrame, tmp_path: Path) -> None:
     study = assay.learn(table, "kind", learners=["LogisticRegression"], trials=1, workers=0)
     study.save(tmp_path / "m.assay")
@@ -244,3 +269,38 @@ def test_nothing_else_needs_the_extra() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "assay[onnx]" in done.stdout
+
+
+BORDERS = [one for one in subjects() if type(one).__name__ in (
+    "LogisticRegression", "QuadraticDiscriminantAnalysis", "SVC", "DecisionTreeClassifier", "RandomForestClassifier",
+    "ForestCommitteeClassifier", "AdaBoostClassifier", "AdaBoostRegressor", "HistGradientBoostingClassifier",
+    "GaussianNB", "MLPClassifier", "Lasso", "StackingRegressor", "KMeans",
+)]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", BORDERS, ids=name_of)
+@pytest.mark.parametrize("way", ["fitted", "changed"])
+def test_the_graph_says_what_the_checker_is_sure_of_on_borderline_rows(model: Any, way: str) -> None:
+    """Thresholds and their neighbours, ties, sums that cancel: what a certificate counts as right is right here too."""
+    rng = np.random.default_rng(list(name_of(model).encode()))
+    X, y = rows_of(model, rng)
+    stored = quiet(clone(model).fit, X, y).stored()
+    try:
+        stored = changed(stored, rng) if way == "changed" else stored
+        predictor = read_model(stored)
+        graph = onnx_model(built(stored)).SerializeToString()
+    except (ValueError, Refused, Rejected):
+        pytest.skip("no such model, or no graph of it")
+    face = differential.face_of(predictor)
+    assert face is not None
+    session = onnxruntime.InferenceSession(graph)
+    rows = quiet(borderline, built(stored), None, X, 300, rng)
+    name = "scores" if isinstance(face, differential.Nearest) else "label" if predictor.classes else "variable"
+    said = session.run([name], {"X": rows})[0]
+    said = said.min(axis=1) if name == "scores" else said
+    try:
+        known = quiet(face.known, predictor, rows)
+    except Refused:
+        pytest.skip("a score overflows")
+    assert face.agrees(known, np.arange(len(rows)), said).all()

@@ -78,6 +78,12 @@ def test_single_rows_converge_and_are_unbiased():
     exact = np.linalg.lstsq(X, y, rcond=None)[0]
     assert np.abs(found.x - exact).max() < 0.01
     assert found.updates == 300 * 200
+    rates = 0.1 / (1 + 0.02 * (200 * np.arange(1, 301) - 1))  # of the last update of each epoch
+    np.testing.assert_allclose(found.trace.rate, rates)
+    least = np.mean((X @ exact - y) ** 2)
+    assert found.trace.objective[-1] == pytest.approx(least, rel=0.05)
+    assert found.trace.gradient[-1] < 0.05
+    assert np.isnan(found.trace.validation).all()
 
 
 @pytest.mark.mission("OPT-03", "OPT-04", "OPT-06")

@@ -77,3 +77,7 @@ def test_evolution_beats_random_search_on_rastrigin():
         best = min(rastrigin(x) for x in np.random.default_rng(seed).uniform(low, high, size=(budget, 4)))
         wins += found.value < best
     assert wins == 5
+    first = np.random.default_rng(0).uniform(low, high, size=(40, 4))
+    bred = evolve(rastrigin, low, high, mutation=0.0)
+    assert all(bred.x[j] in first[:, j] for j in range(4))  # crossover alone makes nothing new
+    assert bred.value < min(rastrigin(x) for x in first)

@@ -134,6 +134,13 @@ def test_what_cannot_be_read_is_refused_by_name(classifier, body, kind, status, 
         assert at.get("/health").json() == {"status": "ok"}
 
 
+def test_browsers_that_read_the_description_get_their_icon(classifier):
+    with client(classifier, token="a secret") as at:
+        answer = at.get("/favicon.ico")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")
+        assert '<link rel="icon"' in at.get("/docs", headers={"authorization": "Bearer a secret"}).text
+
+
 def test_what_is_asked_wrongly_is_refused(classifier, regressor):
     row = records(frame(1))[0]
     with client(classifier) as at:
@@ -144,6 +151,27 @@ def test_what_is_asked_wrongly_is_refused(classifier, regressor):
         assert at.post("/outcome", json={"outcomes": [{"id": "x", "outcome": "yes"}]}).status_code == 400
         assert at.post("/outcome", json=row | {"y": None}).status_code == 400
         assert at.post("/outcome", json={"outcomes": "yes"}).status_code == 400
+
+
+def test_a_row_that_the_learner_refuses_is_refused_alone():
+    """A network that saw no gap in fit refuses one; requests that are answered together with it are answered."""
+    table = frame()[["x", "town", "y"]]
+    model, certificate = saved(table, learners=["BayesianNetworkClassifier"])
+    ask = [
+        Ask("predict", json.dumps({"x": x, "town": town}).encode())
+        for x, town in ((0.5, "Ulm"), (None, "Ulm"), (-0.5, "Bonn"))
+    ]
+    first, refused, last = Answers(model, certificate, Watch(model, certificate, 0.01, None))(ask)
+    assert isinstance(refused, ValueError)
+    wanted = model.predict({"x": [0.5, -0.5], "town": ["Ulm", "Bonn"]}).tolist()
+    assert [one["predictions"][0]["prediction"] for one in (first, last)] == wanted
+
+
+def test_an_outcome_that_is_told_twice_at_once_is_named(classifier):
+    with client(classifier) as at:
+        key = at.post("/predict", json=records(frame(1))[0]).json()["predictions"][0]["id"]
+        answer = at.post("/outcome", json={"outcomes": 2 * [{"id": key, "outcome": "yes"}]})
+        assert (answer.status_code, key in answer.json()["error"]) == (400, True)
 
 
 def test_outcomes_by_id_and_by_row_count_alike_and_each_prediction_once(classifier):

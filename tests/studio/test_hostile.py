@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from assay.studio.app import studio
 from assay.studio.security import Settings
 from assay.studio.workspace import display_name
-from tests.studio.conftest import ORIGIN, PORT, Person
+from tests.studio.conftest import HERE, ORIGIN, PORT, Person
 
 SCRIPT = "<script>alert(1)</script>"
 NASTY = [SCRIPT, '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "javascript:alert(1)", "\u202egnp.exe", "a\x1b[31mb"]
@@ -326,6 +326,18 @@ def test_every_answer_has_the_strict_headers(person: Person) -> None:
         assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("password", [None, "correct horse battery"])
+def test_browsers_that_ask_for_an_icon_get_one_before_they_are_let_in(password: str | None) -> None:
+    settings = Settings(("127.0.0.1",), PORT, password=password, patience=120.0)
+    with TestClient(studio(settings), base_url=HERE, raise_server_exceptions=False) as client:
+        answer = client.get("/favicon.ico")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")
+        assert answer.text.startswith("<svg")
+        first = client.get(f"/open?token={settings.token}" if password is None else "/login")
+        assert first.status_code == 200
+        assert '<link rel="icon" href="/favicon.ico"' in first.text
 
 
 def test_the_language_form_sends_nobody_away(person: Person) -> None:

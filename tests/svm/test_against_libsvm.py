@@ -85,6 +85,14 @@ def test_regressor_reaches_libsvms_dual_objective(seed):
     assert a <= b + 1e-5 * max(abs(b), 1e-3)
 
 
+@pytest.mark.mission("KER-88")
+def test_regressor_whose_coefficients_all_reach_their_bounds():
+    """Both reach C = .1, so that w = .1, and every b in [.5, 9.4] is optimal."""
+    model = SVR(kernel="linear", C=0.1, epsilon=0.5).fit([[0.0], [1.0]], [0.0, 10.0])
+    assert model.dual_coef_[0] == pytest.approx([-0.1, 0.1])
+    assert model.predict([[0.0], [2.0]]) == pytest.approx([4.95, 5.15])
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_nu_machines_agree_with_libsvm(seed):
     random = np.random.default_rng(seed)

@@ -1,6 +1,6 @@
 """A small builder of ONNX graphs: each call adds a node and returns the name of its output."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ OPSETS = {"": 18, "ai.onnx.ml": 3}
 
 
 class Graph:
-    """Nodes, constants, inputs and outputs of a graph.
+    """Nodes, constants, inputs and outputs of a graph; no value but an input has one of the names that are `taken`.
 
     >>> graph = Graph()
     >>> x = graph.input("X", 2)
@@ -21,7 +21,8 @@ class Graph:
     ['MatMul', 'Identity']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Collection[str] = ()) -> None:
+        self._taken = frozenset(taken)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
@@ -33,13 +34,15 @@ class Graph:
         return name
 
     def output(self, name: str, value: str, shape: tuple[int | None, ...], kind: int = TensorProto.DOUBLE) -> None:
-        """Declare a value as an output of the graph; `shape` is that of one row."""
+        """Declare a value as an output of the graph; `shape` is that of one row. A name that is taken gets a `_`."""
+        while name in self._taken:
+            name += "_"
         self.nodes.append(helper.make_node("Identity", [value], [name]))
         self.outputs.append(helper.make_tensor_value_info(name, kind, [None, *shape]))
 
     def constant(self, values: Any, dtype: Any = np.float64) -> str:
         """Return the name of a constant."""
-        name = f"c{len(self.constants)}"
+        name = self._free(f"c{len(self.constants)}")
         array = np.asarray(values)
         array = array.astype(object) if array.dtype.kind in "UO" else array.astype(dtype)
         self.constants.append(numpy_helper.from_array(np.array(array, order="C"), name))
@@ -47,9 +50,15 @@ class Graph:
 
     def node(self, operator: str, *inputs: Any, domain: str = "", **attributes: Any) -> str:
         """Add a node; inputs that are not names of values are constants of double precision."""
-        name = f"v{len(self.nodes)}"
+        name = self._free(f"v{len(self.nodes)}")
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         self.nodes.append(helper.make_node(operator, names, [name], domain=domain, **attributes))
+        return name
+
+    def _free(self, name: str) -> str:
+        """Return the name, behind dots if it is taken."""
+        while name in self._taken:
+            name = f".{name}"
         return name
 
     def product(self, left: Any, right: Any) -> str:
@@ -89,7 +98,7 @@ class Graph:
 
     def sorted(self, x: str, size: int) -> tuple[str, str]:
         """Return the entries of each row in increasing order, and their positions."""
-        names = (f"v{len(self.nodes)}", f"v{len(self.nodes)}p")
+        names = (self._free(f"v{len(self.nodes)}"), self._free(f"v{len(self.nodes)}p"))
         inputs = [x, self.constant([size], np.int64)]
         self.nodes.append(helper.make_node("TopK", inputs, list(names), axis=1, largest=0, sorted=1))
         return names

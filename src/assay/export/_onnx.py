@@ -31,6 +31,7 @@ def onnx_model(model: Any) -> Any:
     by its name: doubles for numbers (NaN is a missing value) and dates (seconds since 1970), text for categories ("" is
     a missing value). Classifiers have the outputs `label` and, if their probabilities follow from their scores,
     `probabilities`; regressions and transformers `variable`; clusterings `label` and `scores`, the squared distances.
+    Where a column has such a name the output has a `_` behind it.
 
     Parameters
     ----------
@@ -51,8 +52,8 @@ def onnx_model(model: Any) -> Any:
     >>> [output.name for output in onnx_model(model).graph.output]
     ['label', 'probabilities']
     """
-    graph = Graph()
     encoding = getattr(model, "encoding", None)
+    graph = Graph(() if encoding is None else [column.name for column in encoding.schema])
     learner = model if encoding is None else model.learner
     stored = stored_form(learner)
     x = graph.input("X", int(learner.n_features_in_)) if encoding is None else encoded_columns(graph, encoding)

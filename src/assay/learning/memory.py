@@ -157,8 +157,8 @@ def _below(ordered: np.ndarray, edges: np.ndarray) -> np.ndarray:
 class Drift:
     """Counts new rows, part by part, and tells which columns look otherwise than when the model was made.
 
-    All tests rest on one assumption, that old and new rows are exchangeable (`theory.exchangeability`). A level that no training row has is a value by itself: it is looked for among the hold-out rows and the new ones,
-    since training rows cannot have it.
+    All tests rest on one assumption, that old and new rows are exchangeable (`theory.exchangeability`). A level that no
+    training row has is counted by itself, among hold-out rows and new ones, since training rows cannot have it.
     """
 
     def __init__(self, memory: Memory, names: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ names) is escaped.
 
 import os
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -22,5 +23,5 @@ def write_page(found: dict[str, Any], path: str | os.PathLike[str], source: str)
 def page(found: dict[str, Any], source: str, language: str = "en") -> str:
     """Return the report as HTML text."""
     values = {name: found[name] for name in ("task", "metric", "card", "folds")} | {"rows": found["leaderboard"]}
-    style = Markup(asset("style.css"))
-    return render("report/page.html", language, found=found, source=source, style=style, **values)
+    style, icon = Markup(asset("style.css")), quote(asset("icon.svg"))
+    return render("report/page.html", language, found=found, source=source, style=style, icon=icon, **values)

@@ -5,7 +5,7 @@ read, or is new to the model, each request is read by itself.
 """
 
 import json
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress, pairwise
@@ -114,10 +114,17 @@ class Answers:
     def _predicted(
         self, asked: Sequence[Ask], read: dict[int, tuple[Table, np.ndarray]]
     ) -> dict[int, dict[str, Any] | Exception]:
-        """Return the answers to requests that could be read; the learner is called once for all of them."""
+        """Return the answers to requests that could be read; the learner is called once for all of them, or for each by
+        itself if it refuses a row."""
         X = np.vstack([one for _, one in read.values()])
-        predicted = self.model.learner.predict(X)
-        shares = self.model.probabilities(X) if self.tells_shares else None
+        try:
+            predicted = self.model.learner.predict(X)
+            shares = self.model.probabilities(X) if self.tells_shares else None
+        except ValueError as error:
+            if len(read) == 1:
+                return dict.fromkeys(read, error)
+            alone = [self._predicted(asked, {i: one}) for i, one in read.items()]
+            return {i: answer for answers in alone for i, answer in answers.items()}
         found: dict[int, dict[str, Any] | Exception] = {}
         start = 0
         for i, (table, own) in read.items():
@@ -187,7 +194,7 @@ class Answers:
         keys = [one["id"] for one in told]
         unknown = [key for key in keys if not isinstance(key, str) or key not in self._kept]
         if unknown or len(set(keys)) < len(keys):
-            which = unknown[0] if unknown else next(key for key in keys if keys.count(key) > 1)
+            which = unknown[0] if unknown else Counter(keys).most_common(1)[0][0]
             raise ValueError(
                 f"there is no open prediction {which!r}: its outcome was told, or it is older than the last "
                 f"{MOST_KEPT} or than this run. Send the row with its target instead."

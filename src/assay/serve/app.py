@@ -24,12 +24,12 @@ from assay.serve import metrics, openapi
 from assay.serve.answering import Answers, Ask
 from assay.serve.batching import Batches, Full
 from assay.serve.watching import Watch
-from assay.web.requests import Counted, TooLarge, declared, headers_of
+from assay.web.requests import Counted, TooLarge, declared, headers_of, icon
 
 MOST_BYTES = 16 * 2**20
 """What a request may have."""
 HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
-_OPEN = ("/health",)
+_OPEN = ("/health", "/favicon.ico")
 """Addresses that need no token."""
 
 
@@ -87,7 +87,7 @@ def service(model: TableModel, certificate: Certificate | None, settings: Settin
     posted = [Route(path, post, methods=["POST"]) for path in ("/predict", "/outcome")]
     got = [Route(path, get) for path in ("/health", "/model", "/monitor", "/metrics", "/openapi.json", "/docs")]
     refusals: Any = {ValueError: _unreadable, Full: _full, TooLarge: _too_large, HTTPException: _http, 500: _broken}
-    app = Starlette(routes=[*posted, *got], lifespan=life, exception_handlers=refusals)
+    app = Starlette(routes=[*posted, *got, Route("/favicon.ico", icon)], lifespan=life, exception_handlers=refusals)
     return _Door(app, settings, counted, frozenset(route.path for route in (*posted, *got)))
 
 

@@ -130,8 +130,8 @@ def page(document: dict[str, Any]) -> str:
     parts.append(f"<table><tr><th>Column<th>Holds{cells}</table>")
     parts.append('<p>For programs: <a href="openapi.json">openapi.json</a>; counters: <a href="metrics">metrics</a>.')
     return (
-        f'<!doctype html><meta charset="utf-8"><title>{escape(info["title"])}</title><style>{_STYLE}</style>'
-        + "".join(parts)
+        f'<!doctype html><meta charset="utf-8"><title>{escape(info["title"])}</title>'
+        f'<link rel="icon" href="favicon.ico" type="image/svg+xml"><style>{_STYLE}</style>' + "".join(parts)
     )
 
 

@@ -18,7 +18,7 @@ from assay.studio.jobs import Refused
 from assay.studio.pages import model, more, page, run, table
 from assay.studio.security import Guard, Settings, too_large
 from assay.studio.workspace import Workspace
-from assay.web.requests import TooLarge
+from assay.web.requests import TooLarge, icon
 
 ROUTES = [
     Route("/", table.home),
@@ -61,7 +61,7 @@ def studio(settings: Settings, source: str = "", most_bytes: int | None = None) 
             await held.close()
 
     app = Starlette(
-        routes=[*ROUTES, Route("/static/{name}", _static)],
+        routes=[*ROUTES, Route("/static/{name}", _static), Route("/favicon.ico", icon)],
         lifespan=life,
         exception_handlers={TooLarge: too_large, Refused: _busy, HTTPException: _refused, 500: _broken},
     )

@@ -47,7 +47,10 @@ FORM_BYTES = 4 * 2**20
 LOGIN_BYTES = 2**13
 """What a form may have that anybody can send."""
 _SAFE = ("GET", "HEAD")
-_ENTER = '<!doctype html><meta http-equiv="refresh" content="0;url=/"><title>Assay</title><a href="/">Assay</a>'
+_ENTER = (
+    '<!doctype html><meta http-equiv="refresh" content="0;url=/"><title>Assay</title>'
+    '<link rel="icon" href="/favicon.ico" type="image/svg+xml"><a href="/">Assay</a>'
+)
 _TRIES = 5  # wrong passwords in a row that cost nothing
 _PAUSE, _LONGEST = 60.0, 3600.0  # seconds after the next one, doubled by each that follows, and at most
 _REMEMBERED = 10_000  # networks
@@ -165,7 +168,7 @@ class Guard:
             return self._by_password(body.get("password", [""])[0], network_of(scope.get("client")))
         if session is not None and path == "/login":
             return RedirectResponse("/", 303)
-        if session is not None or path.startswith("/static/"):
+        if session is not None or path == "/favicon.ico" or path.startswith("/static/"):
             return None
         if self.settings.password is None:
             return PlainTextResponse("Open the address that the terminal printed; it works once.\n", 403)

@@ -2,9 +2,18 @@
 
 import ipaddress
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import Message, Receive, Scope
 
+from assay.report.env import asset
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+async def icon(request: Request) -> Response:
+    """Answer with the icon."""
+    return Response(asset("icon.svg"), media_type="image/svg+xml")
 
 
 class TooLarge(Exception):

@@ -16,7 +16,7 @@ MODULES = (
     "linear_model._perceptron",
     "optim.constrained",
     "optim.descent",
-    "optim.search",
+    "optim.descent",
     "preprocessing._transforms",
 )
 

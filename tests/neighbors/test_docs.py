@@ -21,7 +21,7 @@ HOME = Path(__file__).parents[2]
         "metrics.distance",
         "neighbors._k_neighbors",
         "neighbors._lvq",
-        "neighbors._unsupervised",
+        "neighbors._radius",
     ],
 )
 def test_docstring_examples(name):

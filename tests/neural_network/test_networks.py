@@ -246,7 +246,7 @@ def test_annealing_leaves_a_local_minimum_by_steps_upwards(monkeypatch):
     assert stuck.n_iter_ < 500
     greedy, annealed = (clone(stuck).fit(SQUARE, XOR).set_params(solver="anneal", max_iter=60) for _ in range(2))
     assert annealed.fit(SQUARE, XOR).loss_ < 0.01
-    monkeypatch.setattr("assay.optim.search.acceptance", lambda rise, temperature: float(rise <= 0))
+    monkeypatch.setattr("assay.optim.descent.acceptance", lambda rise, temperature: float(rise <= 0))
     assert greedy.fit(SQUARE, XOR).loss_ > 0.06
 
 

@@ -31,7 +31,7 @@ from assay.learning.problem import Problem, copied, fold_problem
 from assay.learning.search import Budget, Candidate, Search, failures
 from assay.learning.workers import Pool
 from assay.messages import Message
-from assay.model_selection._folds import mean_of_folds
+from assay.model_selection._validation import mean_of_folds
 from assay.theory import concentration
 
 _FIRST = 2  # learners that are tried for the folds that are left when somebody says stop

@@ -32,7 +32,7 @@ from assay.neural_network._training import (
     evolved,
     lbfgs,
 )
-from assay.optim.search import multi_start
+from assay.optim.descent import multi_start
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, positive, refuse
 from assay.scan import Rows
 

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from assay.data.blocks import Block
 from assay.neural_network._network import Shape, sums_of_last, unpack
-from assay.optim.search import anneal, evolve
+from assay.optim.descent import anneal, evolve
 from assay.params import refuse
 from assay.scan import Rows, one_blas_thread
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Diagram
-from assay.optim.search import anneal, evolve
+from assay.optim.descent import anneal, evolve
 from assay.plot.figures import BLUE, CLASS_COLOURS, GREY, INK, ORANGE, PALE, _canvas
 from assay.plot.frames import Frame
 

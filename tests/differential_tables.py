@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.checker.family import read_model
+from assay.checker.reader import raw_rows
 from assay.checker.record import Refused, Rejected
-from assay.checker.tables import raw_rows
 from assay.data import ColumnType, Encoding
 from assay.data import raw_table as raw
 from assay.learning.folded import FoldedTable, FoldMean, FoldVote

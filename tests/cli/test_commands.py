@@ -207,7 +207,7 @@ def test_predict_agrees_with_the_library(learnt, folder, credit, tmp_path):
 
 def test_predict_streams_the_same_in_small_parts(learnt, folder, credit, monkeypatch):
     whole = run("predict", folder / "m.assay", credit).output
-    monkeypatch.setattr("assay.cli.predicting.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("assay.cli.predicting.rows_at_once", lambda columns: 7)
     assert run("predict", folder / "m.assay", credit).output == whole
 
 

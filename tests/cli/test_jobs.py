@@ -61,7 +61,7 @@ def test_columns_are_kept_beside_the_predictions(folder, wanted, source, out, tm
 
 
 def test_all_columns_and_an_identifier_are_kept_in_small_parts(folder, wanted, monkeypatch):
-    monkeypatch.setattr("assay.cli.predicting.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("assay.cli.predicting.rows_at_once", lambda columns: 7)
     done = run("predict", folder / "m.assay", folder / "new.csv", "--keep", "all")
     rows = list(csv.DictReader(done.stdout.splitlines()))
     assert list(rows[0]) == ["name", "x", "town", "prediction"]

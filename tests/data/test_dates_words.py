@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import assay
+from assay.checker.reader import raw_column
 from assay.checker.rules.encodings import date_part
-from assay.checker.tables import raw_column
 from assay.data import Encoding, chunks, read
 from assay.data.dates import PARTS, part
 from assay.data.words import commonest, has_words, words_of

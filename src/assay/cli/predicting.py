@@ -16,14 +16,13 @@ from assay.claims.document import digest
 from assay.cli.paths import keep_apart
 from assay.cli.spreadsheet import cells
 from assay.data.kinds import as_text, decoded
+from assay.data.readers import rows_at_once
 from assay.data.table import listed
 from assay.files import written_whole
 from assay.guarantees.ledger import before_looks
 from assay.learning import TableModel
 from assay.learning.memory import FALSE_ALARM, Drift
 from assay.text import shown
-
-ROWS_AT_ONCE = 65_536
 
 
 class Asked(NamedTuple):
@@ -158,7 +157,8 @@ def _predictions(model: TableModel, source: str, asked: Asked, delta: float, tel
     needed = [column.name for column in model.columns]
     keep = _kept(rows, asked.keep)
     drift = None if model.memory is None else Drift(model.memory, needed)
-    for part in data.raw_chunks(rows, ROWS_AT_ONCE, list(dict.fromkeys([*keep, *needed]))):
+    columns = list(dict.fromkeys([*keep, *needed]))
+    for part in data.raw_chunks(rows, rows_at_once(len(columns)), columns):
         if not part.n_rows:
             continue
         if part.note:

@@ -76,7 +76,12 @@ class RawTable:
     def text(self, name: str) -> np.ndarray:
         """Return (rows,) object: the cells of a column as text, None for those that are not there."""
         self.require(name)
-        return np.array(as_text(self.arrow.column(name)).to_pylist(), dtype=object)
+        known = as_text(self.arrow.column(name)).dictionary_encode().unify_dictionaries()  # equal cells are one object
+        if not known.num_chunks:
+            return np.empty(0, dtype=object)
+        words = np.array([*known.chunk(0).dictionary.to_pylist(), None], dtype=object)
+        codes = [part.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False) for part in known.chunks]
+        return np.asarray(words[np.concatenate(codes)])
 
     def as_names(self, name: str) -> "RawTable":
         """Return the table with a column whose cells are names, whatever they look like."""

@@ -121,6 +121,16 @@ def names(source: Source) -> list[str]:
         return list(file.schema_arrow.names)
 
 
+def is_streamed(source: Source) -> bool:
+    """Tell whether columns and parts of the rows can be read by themselves, however large the source is."""
+    return is_file(source) and form_of(source) == "parquet"
+
+
+def rows_at_once(columns: int) -> int:
+    """Return how many rows are read at a time: fewer of wide tables."""
+    return max(256, min(65_536, 2**22 // max(columns, 1)))
+
+
 def chunks(source: Source, size: int, schema: Schema) -> Iterator[Table]:
     """Yield the schema's columns of a source in tables of at most `size` rows; files are streamed."""
     for part in raw_chunks(source, size, [column.name for column in schema]):
@@ -179,7 +189,7 @@ def arrow_stream(source: FileName | Content, only: list[str], size: int) -> Iter
     """Yield the file in Arrow tables of at most `size` rows; cells of a CSV file are text."""
     place = place_of(source)
     if form_of(source) == "parquet":
-        with _parquet(place) as file:
+        with _parquet(place, in_parts=True) as file:
             _require(file.schema_arrow.names, only, place)
             for batch in file.iter_batches(size, columns=only):
                 yield pa.table(batch)
@@ -359,9 +369,11 @@ def _require(names: list[str], only: list[str] | None, where: object) -> None:
 
 
 @contextmanager
-def _parquet(path: Place) -> Iterator[pyarrow.parquet.ParquetFile]:
+def _parquet(path: Place, in_parts: bool = False) -> Iterator[pyarrow.parquet.ParquetFile]:
+    """Open a file; to be read in parts, each column through a small buffer, however large its row groups are."""
+    options: dict[str, Any] = {"pre_buffer": False, "buffer_size": 2**16} if in_parts else {}
     try:
-        with pyarrow.parquet.ParquetFile(path if isinstance(path, Path) else opened(path)) as file:
+        with pyarrow.parquet.ParquetFile(path if isinstance(path, Path) else opened(path), **options) as file:
             yield file
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(Message("file.parquet", file=str(path), why=str(error))) from None

@@ -21,9 +21,10 @@ from assay.claims.model import StoredModel
 from assay.data import ColumnType, Encoding, RawTable, Schema, Table, raw_table
 from assay.data.columns import LARGEST
 from assay.guarantees.order import fold_of_rows
+from assay.learning.cells import StreamedCells
 from assay.learning.fold_sizes import FoldSizes, of_folds, slip
 from assay.learning.memory import Memory, Sizes, class_scores, remember, sizes_of
-from assay.learning.model import TableModel
+from assay.learning.model import TableModel, without_reserve
 from assay.theory.spaces import Unbounded
 
 _SPACE = Unbounded("votes and means of models of several folds")
@@ -182,7 +183,7 @@ class FoldedTable(TableModel):
         rows = raw_table(self.named(source))
         return self.read(rows, lenient=lenient), self.raw(rows)
 
-    def _used(self, source: RawTable) -> Used:
+    def used(self, source: RawTable) -> Used:
         raw = self.raw(source)
         return Used(raw, self.learner.predict(raw))
 
@@ -235,15 +236,16 @@ class FoldedTable(TableModel):
             raise ValueError("the model remembers no sizes of its folds, which sets and intervals are made of.")
         return folds
 
-    def _memory_is_honest(self, source: RawTable, certificate: Certificate) -> bool:
+    def _memory_is_honest(self, cells: StreamedCells, certificate: Certificate) -> bool:
         """Tell whether the rows give the memory again, by the folds that the claims are about."""
         if self.memory is None or self.memory.folds is None:
-            return super()._memory_is_honest(source, certificate)
+            return super()._memory_is_honest(cells, certificate)
         seeds = {claim.params["seed"] for claim in certificate.claims if "folds" in claim.params}
-        sizes = self._sizes(self.certified_rows(source, certificate), self.memory.folds.seed)
+        rows = cells.rows(*(one.name for one in (*self.columns, self.target)))
+        sizes = self._sizes(rows.take(without_reserve(cells.own, certificate)), self.memory.folds.seed)
         return (
             seeds == {self.memory.folds.seed}
             and sizes is not None
             and self.memory.folds.agree(sizes)
-            and super()._memory_is_honest(source, certificate)
+            and super()._memory_is_honest(cells, certificate)
         )

@@ -11,7 +11,7 @@ of each level. Models of folds remember the sizes of the rows of each fold (`fol
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -89,9 +89,8 @@ def ranked(sizes: np.ndarray) -> np.ndarray:
 
 def remember(sizes: np.ndarray, compared: int, table: Table) -> Memory:
     """Return the memory of the sizes of hold-out rows, if there are any, and of the columns of all rows."""
-    edges = _edges_of(len(table.columns))
-    sketches = tuple(_sketch(column, edges) for column in table.columns.values())
-    return Memory(len(sizes) or table.n_rows, compared, tuple(ranked(sizes).tolist()), sketches)
+    columns = sketches(table.columns.values(), len(table.columns))
+    return Memory(len(sizes) or table.n_rows, compared, tuple(ranked(sizes).tolist()), columns)
 
 
 def sizes_of(learner: Learner, X: np.ndarray, y: np.ndarray) -> Sizes | None:
@@ -125,6 +124,12 @@ def class_scores(learner: Learner, X: np.ndarray) -> np.ndarray | None:
 
 
 # Columns
+
+
+def sketches(columns: Iterable[Column], count: int) -> tuple[Mapping[str, Any], ...]:
+    """Return what is remembered of the columns of a table, of which there are so many."""
+    edges = _edges_of(count)
+    return tuple(_sketch(column, edges) for column in columns)
 
 
 def _sketch(column: Column, edges: int) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import numpy as np
 from assay import scan
 from assay.base import Learner
 from assay.checker.family import read_model
-from assay.checker.record import MALFORMED_INPUT_ERRORS
 from assay.checker.tables import Used, verify_table
 from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate
@@ -18,8 +17,9 @@ from assay.claims.model import StoredModel
 from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, raw_table
 from assay.guarantees.ledger import CertifyOptions, price_of_look
 from assay.guarantees.seal import About, DataSplit, Others, issue
+from assay.learning.cells import StreamedCells
 from assay.learning.fold_sizes import outward
-from assay.learning.memory import Memory, class_scores, ranked, remember, sizes_of
+from assay.learning.memory import Memory, Sizes, class_scores, ranked, remember, sizes_of, sketches
 from assay.messages import Message
 
 _NAME = "learning.TableModel"
@@ -216,12 +216,6 @@ class TableModel:
         """Return the numbers of the rows that the model is about; see `has_target`."""
         return np.flatnonzero(has_target(source, self.target, self.task))
 
-    def certified_rows(self, source: RawTable, certificate: Certificate) -> RawTable:
-        """Return the rows that a certificate is about: those with a target, but for those kept for later looks."""
-        own = self.own_rows(source)
-        kept = [] if certificate.looks is None else certificate.looks["reserve"]
-        return source.take(np.delete(own, [one for one in kept if one < len(own)]))
-
     def read(self, source: Any, *, lenient: bool = False) -> Table:
         """Return the model's columns of what `assay.data.read` reads (a file, a frame, a dict), as training rows were
         read: this is the one way by which rows reach the learner. Unless `lenient`, a column of which many cells cannot
@@ -315,60 +309,48 @@ class TableModel:
 
     def verify(self, certificate: Certificate, source: Any, *, limit: float | None = None) -> Report:
         """Re-check a certificate of this model from the cells of its table; see `assay.verify`."""
-        rows = raw_table(source)
-        problems = self.differences(rows, certificate)
+        cells = StreamedCells(self, certificate, source)
+        problems = self.differences(cells, certificate)
         if problems:
             return Report(Verdict("certificate", "REJECTED", f"this is not its table. {' '.join(problems)}"))
-        kinds = {column.name: column.kind for column in (*self.columns, self.target)}
-        named = [name for name in certificate.named_columns if name in rows.names and name not in kinds]
-        kinds |= dict.fromkeys(named, "nominal")
-        if certificate.time is not None and certificate.time["name"] in rows.names:
-            kinds.setdefault(certificate.time["name"], certificate.time["kind"])
-        cells = {name: rows.cells(name, kind) for name, kind in kinds.items()}
-        try:
-            used = self._used(rows)
-        except MALFORMED_INPUT_ERRORS as error:
-            reason = f"its rows cannot be predicted ({type(error).__name__}: {str(error)[:80]})"
-            return Report(Verdict("certificate", "REJECTED", reason))
-        report = verify_table(certificate, self, cells, used, limit=limit)
-        if report.holds and not self._memory_is_honest(rows, certificate):
+        report = verify_table(certificate, self, cells, limit=limit)
+        if report.holds and not self._memory_is_honest(cells, certificate):
             reason = "the sizes of predictions and the columns that the model remembers are not what its rows give"
             return Report(Verdict("certificate", "REJECTED", reason), report.verdicts)
-        return replace(report, about=self._about(rows, certificate))
+        return replace(report, about=self._about(cells.n_rows, certificate))
 
-    def _about(self, source: RawTable, certificate: Certificate) -> str:
+    def _about(self, rows: int, certificate: Certificate) -> str:
         """Return which rows of a table a certificate is about."""
         told = sum(part.rows for part in certificate.data.values())
-        if told == source.n_rows:
+        if told == rows:
             return f"The claims are about all {told} rows of this table and its column {self.target.name!r}."
         kept = 0 if certificate.looks is None else len(certificate.looks["reserve"])
         later = f", and {kept} are kept for later looks" if kept else ""
         return (
-            f"The claims are about {told} of the {source.n_rows} rows of this table and its column "
-            f"{self.target.name!r}: {source.n_rows - told - kept} have no value there that can be read{later}."
+            f"The claims are about {told} of the {rows} rows of this table and its column "
+            f"{self.target.name!r}: {rows - told - kept} have no value there that can be read{later}."
         )
 
-    def _used(self, source: RawTable) -> Used:
+    def used(self, source: RawTable) -> Used:
         """Return what `predict` makes of rows: how it reads them, and what it says."""
         raw = self.raw(source)
         return Used(raw, self.learner.predict(self.encoding.apply_raw(raw)))
 
-    def _memory_is_honest(self, source: RawTable, certificate: Certificate) -> bool:
+    def _memory_is_honest(self, cells: StreamedCells, certificate: Certificate) -> bool:
         """Tell whether the hold-out rows give the sizes of predictions again, and all rows the columns."""
         if self.memory is None:
             return True
-        own = self.certified_rows(source, certificate)
+        own = without_reserve(cells.own, certificate)
         held = np.asarray((certificate.split or {}).get("holdout", ()), dtype=np.intp)
-        again = self.recall(own, held, self.memory.compared)
         paid = [int(claim.params["compared"]) for claim in certificate.claims if "compared" in claim.params]
         paid.append(self._models_paid_for(certificate))
         look = 1 if certificate.looks is None else certificate.looks["count"]
+        known = (column.in_range() for column in cells.typed(own))
         return (
-            again is not None
-            and again.rows == self.memory.rows
+            self.memory.rows == (len(held) or len(own))
             and self.memory.compared >= (max(paid) * price_of_look(look) if len(held) else 1)
-            and self._same_sizes(own, held)
-            and again.columns == self.memory.columns
+            and self._same_sizes(cells, own[held])
+            and sketches(known, len(self.columns)) == self.memory.columns
         )
 
     def _models_paid_for(self, certificate: Certificate) -> int:
@@ -380,31 +362,42 @@ class TableModel:
         stated = any(claim.name == bound for claim in certificate.claims)
         return 1 + spent - (spent > 0 and vacuous and not stated)
 
-    def _same_sizes(self, source: RawTable, held: np.ndarray) -> bool:
+    def _same_sizes(self, cells: StreamedCells, held: np.ndarray) -> bool:
         """Tell whether the sizes that are remembered are those of the predictions on hold-out rows, but for
         rounding."""
         assert self.memory is not None
         if not len(held):
             return not self.memory.sizes
-        rows = source.take(held)
-        sizes = sizes_of(self.learner, self.encoding.apply_raw(self.raw(rows)), self.labels(rows))
-        return sizes is not None and sizes.agree(self.memory.sizes, ranked)
+        found, first = [], 0
+        for part in cells.chunks(self.target.name):
+            low, high = np.searchsorted(held, [first, first + part.n_rows])
+            rows = part.take(held[low:high] - first)
+            first += part.n_rows
+            sizes = sizes_of(self.learner, self.encoding.apply_raw(self.raw(rows)), self.labels(rows))
+            if sizes is None or not np.isfinite(sizes.values).all():
+                return False
+            found.append(sizes)
+        return Sizes(*map(np.concatenate, zip(*found, strict=True))).agree(self.memory.sizes, ranked)
 
-    def differences(self, source: RawTable, certificate: Certificate) -> list[str]:
+    def differences(self, cells: StreamedCells, certificate: Certificate) -> list[str]:
         """Return a sentence for each way in which a table cannot be the one that the model was certified on."""
-        known = set(source.names)
-        lacking = [column.name for column in (*self.columns, self.target) if column.name not in known]
+        lacking = [column.name for column in (*self.columns, self.target) if column.name not in cells.names]
         if lacking:
             return [f"The column {name!r} is not there." for name in lacking]
         try:
-            own = self.certified_rows(source, certificate).n_rows
-            self.read(source, lenient=True)
+            own = len(without_reserve(cells.own, certificate))
         except ValueError as error:
             return [f"It cannot be read as the model reads tables: {error}"]
         rows = sum(part.rows for part in certificate.data.values())
         if own != rows:
             return [f"The table has {own} rows; the certificate is about {rows}."]
         return []
+
+
+def without_reserve(own: np.ndarray, certificate: Certificate) -> np.ndarray:
+    """Return rows with a target but for those that are kept for later looks."""
+    kept = [] if certificate.looks is None else certificate.looks["reserve"]
+    return np.delete(own, [one for one in kept if one < len(own)])
 
 
 def has_target(source: RawTable, target: ColumnType, task: str) -> np.ndarray:

@@ -22,6 +22,7 @@ from assay.checker.numerics import LARGEST, Sums, above, gamma
 from assay.checker.predictors import Predictor, margins
 from assay.checker.record import Refused, Rejected, count
 from assay.checker.rule import Rule, View
+from assay.checker.rules import tree_masks
 
 KINDS = ("trees", "votes")
 _LARGEST = 10**5  # leaves or members: larger classes say nothing, and take long to count
@@ -184,9 +185,15 @@ class Trees(Predictor):
             self._last[:] = [X, at]
         return self._last[1]
 
+    @cached_property
+    def _masks(self) -> list[tree_masks.Group] | None:
+        return tree_masks.groups(self)
+
     def leaves(self, X: np.ndarray) -> np.ndarray:
         """Return the node that each row reaches in each tree, (rows, trees)."""
         n, d = X.shape
+        if 16 * n >= len(self.child) and self._masks is not None and (self.reads_gaps or not np.isnan(X).any()):
+            return tree_masks.leaves(self._masks, X)
         entries = np.ascontiguousarray(X).ravel()
         at = np.repeat(self.root, n)  # tree by tree, so that the nodes of one tree are read together
         going = np.flatnonzero(self.child[at] >= 0)

@@ -216,6 +216,22 @@ def case_neighbours_outputs(repeats: int) -> list[dict]:
     return compare(title, both, error, better="lower", repeats=repeats)
 
 
+def case_logistic_cv(repeats: int) -> list[dict]:
+    X, y = make_classification(10_000, 30, n_informative=10, random_state=0)
+    settings = {"l1_ratios": (0.0,), "scoring": "neg_log_loss", "use_legacy_attributes": False}
+    both = pair("linear_model", "LogisticRegressionCV", lambda kind: kind(**settings, n_jobs=-1).fit(X, y))
+    title = "logistic regression, 10 penalties on 5 folds, 10,000 x 30"
+    return compare(title, both, lambda model: model.score(X, y), better="higher", repeats=repeats)
+
+
+def case_logistic_cv_classes(repeats: int) -> list[dict]:
+    X, y = make_classification(5_000, 30, n_classes=4, n_informative=8, random_state=0)
+    settings = {"l1_ratios": (0.0,), "scoring": "neg_log_loss", "use_legacy_attributes": False, "max_iter": 1_000}
+    both = pair("linear_model", "LogisticRegressionCV", lambda kind: kind(**settings, n_jobs=-1).fit(X, y))
+    title = "logistic regression, four classes, 10 penalties on 5 folds, 5,000 x 30"
+    return compare(title, both, lambda model: model.score(X, y), better="higher", repeats=repeats)
+
+
 CASES = {name.removeprefix("case_"): run for name, run in list(globals().items()) if name.startswith("case_")}
 
 

@@ -1,4 +1,5 @@
-"""Three agents: one learns the values of a chain, one asks questions, one is made of four parts.
+"""Three agents: one learns the values of a chain, one asks questions, one is made of four parts
+=============================================================================================
 
 Run `python examples/agent.py` to print what they learnt.
 """

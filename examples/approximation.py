@@ -1,4 +1,5 @@
-"""One hidden layer is enough, and how much of it: the sine on an interval, approximated with more and more units.
+"""One hidden layer is enough, and how much of it: the sine on an interval, approximated with more and more units
+==============================================================================================================
 
 On a compact set a layer of units that are not polynomials, with a linear output, comes as close to a continuous
 function as one likes (Cybenko 1989; Hornik 1991). Nothing says how many units it takes, or that training finds them:

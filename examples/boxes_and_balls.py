@@ -1,4 +1,5 @@
-"""Boxes and balls: a hidden Markov model by hand (Li Hang, example 10.2), learnt again from what it draws.
+"""Boxes and balls: a hidden Markov model by hand (Li Hang, example 10.2), learnt again from what it draws
+=======================================================================================================
 
 Run `python examples/boxes_and_balls.py`.
 """

@@ -1,4 +1,5 @@
-"""The alarm that a burglar or an earthquake sets off, and two neighbours who call.
+"""The alarm that a burglar or an earthquake sets off, and two neighbours who call
+===============================================================================
 
     python examples/burglary.py [figure.png]
 

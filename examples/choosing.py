@@ -1,4 +1,5 @@
-"""How large a tree do the rows justify? Trees of 2, 4, 8, ... leaves, chosen by what is proved about them.
+"""How large a tree do the rows justify? Trees of 2, 4, 8, ... leaves, chosen by what is proved about them
+=======================================================================================================
 
 Run `python examples/choosing.py [curve.png]`; with a file name the learning curve is drawn (needs matplotlib).
 """

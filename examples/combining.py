@@ -1,5 +1,8 @@
-"""Why combine learners: boosting lowers the bias, bagging the variance, and an average of networks that are stuck in
-different minima is no worse than they are on average.
+"""Why combine learners: three reasons, with numbers
+=================================================
+
+Boosting lowers the bias, bagging the variance, and an average of networks that are stuck in different minima is no
+worse than they are on average.
 
 Run `python examples/combining.py [rejection.png]`; with a file name error against coverage is drawn (needs matplotlib).
 """

@@ -1,4 +1,5 @@
-"""Batch sizes and rules of descent compared on logistic regression.
+"""Batch sizes and rules of descent compared on logistic regression
+================================================================
 
 Run `python examples/descent_race.py race.png` to print the table and draw the race (needs matplotlib).
 """

@@ -1,4 +1,5 @@
-"""An elephant from four complex parameters: enough parameters fit anything.
+"""An elephant from four complex parameters: enough parameters fit anything
+========================================================================
 
     x(t) = sum_k A_k^x cos kt + B_k^x sin kt,    y(t) likewise,    k = 1..5
 

@@ -1,4 +1,5 @@
-"""What a forest knows about itself: its error on new rows, the columns it needs, which of them act together.
+"""What a forest knows about itself: its error on new rows, the columns it needs, which of them act together
+=========================================================================================================
 
 Run `python examples/forest.py [curve.png importance.png]`; with file names the figures are drawn (needs matplotlib).
 """

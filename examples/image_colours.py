@@ -1,4 +1,5 @@
-"""An image in few colours: k-means finds a palette, each pixel keeps the number of its nearest colour.
+"""An image in few colours: k-means finds a palette, each pixel keeps the number of its nearest colour
+===================================================================================================
 
 Run `python examples/image_colours.py [photo.png small.png]`; without names a picture is made up. A second name writes
 the image in few colours (needs matplotlib).

@@ -1,4 +1,5 @@
-"""What a line can and cannot separate: quadrants, checkerboards, and margins that shrink exponentially.
+"""What a line can and cannot separate: quadrants, checkerboards, and margins that shrink exponentially
+====================================================================================================
 
 Run `python examples/linear_separation.py`. Each answer comes with a certificate that is checked again.
 """

@@ -1,4 +1,5 @@
-"""Colours on a map, letters by resonance, bars and stripes by a machine: networks that learn without labels.
+"""Colours on a map, letters by resonance, bars and stripes by a machine: networks that learn without labels
+=========================================================================================================
 
 A self-organising map lays 500 mixed colours on a grid so that like colours are neighbours. Adaptive resonance sorts
 noisy letters into categories and founds new ones for letters it has not seen, without losing the old. A restricted

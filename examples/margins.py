@@ -1,4 +1,5 @@
-"""AdaBoost pushes margins up without being told to; LPBoost finds the largest smallest margin and proves it.
+"""AdaBoost pushes margins up without being told to; LPBoost finds the largest smallest margin and proves it
+=========================================================================================================
 
 Run `python examples/margins.py [margins.png weights.png]`; with file names the figures are drawn (needs matplotlib).
 """

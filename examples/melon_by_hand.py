@@ -1,4 +1,5 @@
-"""Is this melon ripe? Naive Bayes by hand, as in a textbook, and what other assumptions say.
+"""Is this melon ripe? Naive Bayes by hand, as in a textbook, and what other assumptions say
+=========================================================================================
 
 Seventeen melons with six words and two numbers each (Zhou, Machine Learning, 2016, table 4.3). Run
 `python examples/melon_by_hand.py [figure.png]`; a name writes a figure of the tables (needs matplotlib).

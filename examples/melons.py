@@ -1,4 +1,5 @@
-"""Thirty melons in three clusters: EM step by step, as in a textbook, and what is proved at the end.
+"""Thirty melons in three clusters: EM step by step, as in a textbook, and what is proved at the end
+=================================================================================================
 
 Run `python examples/melons.py [figure.png]`; a name writes a figure of the components (needs matplotlib).
 """

@@ -1,4 +1,5 @@
-"""A filter of chat messages that learns online, and a search that ranks old messages by what they are about.
+"""A filter of chat messages that learns online, and a search that ranks old messages by what they are about
+=========================================================================================================
 
 Messages come one by one. The filter says what it thinks, is told the truth, and takes the message in: `partial_fit`
 adds its words to the counts, so that at any time it is the filter of all messages so far. Words are hashed, so that new

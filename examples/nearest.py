@@ -1,4 +1,5 @@
-"""How many neighbours? The regions of a vote, what leaving one row out says of new data, and a few prototypes instead.
+"""How many neighbours? The regions of a vote, what leaving one row out says of new data, and a few prototypes instead
+===================================================================================================================
 
 Run `python examples/nearest.py [regions.png]`; with a file name the regions are drawn (needs matplotlib).
 """

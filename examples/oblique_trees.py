@@ -1,4 +1,5 @@
-"""One slanted split where a staircase was needed: oblique trees on borders that no column follows.
+"""One slanted split where a staircase was needed: oblique trees on borders that no column follows
+===============================================================================================
 
 Run `python examples/oblique_trees.py [borders.png]`; with a file name the borders are drawn (needs matplotlib).
 """

@@ -1,4 +1,5 @@
-"""Pictures by their visual words: told apart, compared, and put into clusters without any label.
+"""Pictures by their visual words: told apart, compared, and put into clusters without any label
+=============================================================================================
 
 Run `python examples/pictures.py`.
 """

@@ -1,4 +1,5 @@
-"""Many columns into one: Fisher's projection, then a threshold. The decisions stay those of the classifier.
+"""Many columns into one: Fisher's projection, then a threshold. The decisions stay those of the classifier
+========================================================================================================
 
 A new row costs d multiplications and one comparison, whatever comes after the projection: here nearest neighbours of
 the one column are asked too, at the cost of distances of one column instead of d.

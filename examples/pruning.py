@@ -1,4 +1,5 @@
-"""Stopping a tree early or cutting it back afterwards: time, leaves, and errors of both.
+"""Stopping a tree early or cutting it back afterwards: time, leaves, and errors of both
+=====================================================================================
 
 Pre-pruning stops where a split does not help at once; it saves time, and misses splits that only help together (the
 exclusive or). Post-pruning grows the whole tree and cuts back what held-out rows do not support; it takes longer and

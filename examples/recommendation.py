@@ -1,4 +1,5 @@
-"""Films for people who were never asked about them: recommendation as classification of pairs, with a certificate.
+"""Films for people who were never asked about them: recommendation as classification of pairs, with a certificate
+===============================================================================================================
 
 A row is a person and a film, its columns are all products of what is known of either (age, moods; genres, length), and
 its class is whether the person liked the film. A logistic regression of such rows ranks the films for anyone, also for

@@ -1,4 +1,5 @@
-"""A forest against a single tree: flipped labels, missing entries, and how many columns a node should try.
+"""A forest against a single tree: flipped labels, missing entries, and how many columns a node should try
+=======================================================================================================
 
 Run `python examples/robust_forest.py` to print the tables.
 """

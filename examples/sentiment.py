@@ -1,4 +1,5 @@
-"""Moods of short texts: bags of words, an Assay classifier, a certificate; in English and in Chinese.
+"""Moods of short texts: bags of words, an Assay classifier, a certificate; in English and in Chinese
+==================================================================================================
 
 English is split into words. Chinese has no blanks between words: runs of one and two characters serve instead.
 

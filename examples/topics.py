@@ -1,4 +1,5 @@
-"""Texts in clusters: bags of words, k-means, and the words that stand for each cluster; topics that texts mix.
+"""Texts in clusters: bags of words, k-means, and the words that stand for each cluster; topics that texts mix
+===========================================================================================================
 
 Run `python examples/topics.py`.
 """

@@ -1,4 +1,5 @@
-"""Two intertwined curves: what no line separates, a Gaussian kernel does, in five ways.
+"""Two intertwined curves: what no line separates, a Gaussian kernel does, in five ways
+====================================================================================
 
 Run `python examples/two_curves.py`, or `python examples/two_curves.py FOLDER` to write the figures there too. Every
 model's certificate is checked again.

@@ -124,6 +124,12 @@ def test_iterations_are_limited():
     for limit in (1, 2, 5):
         model = KMeans(8, random_state=0, max_iter=limit, tol=0).fit(X)
         assert model.n_iter_ == limit == len(model.history_)
+    centres, start = X[:8].copy(), X[:8].copy()
+    for _ in range(3):
+        nearest = cdist(X, centres).argmin(axis=1)
+        centres = np.stack([X[nearest == k].mean(axis=0) for k in range(8)])
+    model = silent(KMeans(8, init=start, n_init=1, max_iter=3, tol=0), X)
+    np.testing.assert_allclose(model.cluster_centers_, centres)
 
 
 @pytest.mark.mission("CLU-12")

@@ -84,6 +84,15 @@ def _watched(kind):
         build(self, *args, **options)
 
     kind.__init__ = __init__
+    if hasattr(kind, "fit"):  # what was made while tests were collected is used where it is fitted
+        train = kind.fit
+
+        @wraps(train)
+        def fit(self, *args, **options):
+            made.add(kind.__name__)
+            return train(self, *args, **options)
+
+        kind.fit = fit
     return kind
 
 

@@ -89,6 +89,7 @@ def test_training_error_is_below_the_product():
     product = np.prod(model.normalisers_)
     assert np.exp(-sign * f).mean() == pytest.approx(product, rel=1e-12)
     assert 1 - model.score(X, y) <= product <= np.exp(-2 * (model.edges_**2).sum())
+    assert product <= model.certify(X, y).find("adaboost.product").value <= product * (1 + 1e-6)
 
 
 @pytest.mark.mission("ENS-11", "ENS-12", "ENS-19")
@@ -133,6 +134,15 @@ def test_the_fit_stops_when_no_member_beats_chance():
     X = np.array([[0.0], [0.0], [1.0], [1.0]])
     model = AdaBoostClassifier(n_estimators=20).fit(X, [0, 1, 0, 1])
     assert len(model.estimator_weights_) <= 1
+    X = np.arange(10.0)[:, None]
+    model = AdaBoostClassifier(Wrong(4), n_estimators=20).fit(
+        X, np.arange(10) % 2
+    )  # its weights make the second no better
+    assert model.estimator_errors_ == pytest.approx([0.4])
+    assert model.estimator_weights_ == pytest.approx([0.5 * np.log(1.5)])
+    assert model.sample_weights_ == pytest.approx(np.repeat([0.125, 1 / 12], [4, 6]))
+    assert model.margins_.tolist() == [-1.0] * 4 + [1.0] * 6
+    assert [len(AdaBoostClassifier(n_estimators=n).fit(*LI).estimator_weights_) for n in (1, 2, 4)] == [1, 2, 4]
 
 
 @pytest.mark.mission("ENS-24")
@@ -147,6 +157,8 @@ def test_stump_is_the_best_of_all(seed, n):
         weight[(X[:, f] > t) ^ flip != y].sum() for f in range(3) for t in np.unique(X[:, f]) for flip in (False, True)
     ]
     assert model.estimator_errors_[0] == pytest.approx(min(errors))
+    assert weight[model.predict(X) != y].sum() == pytest.approx(min(errors))
+    assert np.sum(model.nodes_.child >= 0) == 1
 
 
 @pytest.mark.mission("ENS-07", "ENS-09", "ENS-25")

@@ -5,7 +5,7 @@ import pytest
 from sklearn import ensemble as peer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 
-from assay.ensemble import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from assay.ensemble import BaggingClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from assay.ensemble._bootstrap import bag
 
 
@@ -15,6 +15,15 @@ def test_share_of_distinct_rows():
         found = np.mean([len(np.unique(bag(seed, m, m))) / m for seed in range(4000 if m == 10 else 100)])
         assert found == pytest.approx(1 - (1 - 1 / m) ** m, abs=0.01)
         assert found == pytest.approx(share, abs=0.01)
+    X, y = load_iris(return_X_y=True)
+    trees = {"n_estimators": 60, "max_depth": 1, "random_state": 0}
+    for model in (RandomForestClassifier(**trees), BaggingClassifier(n_estimators=60, random_state=0)):
+        bags = model.fit(X, y).bags()
+        assert bags.shape == (60, 150)
+        assert np.all(bags.sum(axis=1) == 150)
+        assert (bags > 0).mean() == pytest.approx(0.6333, abs=0.01)  # 1 - (1 - 1/150)^150
+        assert len(np.unique(bags, axis=0)) == 60
+        assert np.array_equal(bags[3], np.bincount(model.estimators_samples_[3], minlength=150))
 
 
 @pytest.mark.mission("ENS-33")

@@ -79,6 +79,12 @@ def test_first_values():
     assert Loss("poisson").start(y, None)[0] == pytest.approx(np.log(0.25))
     assert Loss("absolute_error").start(np.array([1.0, 5.0, 9.0]), None)[0] == 5.0
     assert Loss("multinomial", 0.0, 2).start(y, None) == pytest.approx(np.log(3) / 2 * np.array([1, -1]))
+    same = np.zeros((4, 1))  # no tree can part these rows
+    assert HistGradientBoostingRegressor().fit(same, y).predict(same[:1])[0] == pytest.approx(0.25)
+    model = HistGradientBoostingRegressor(loss="absolute_error").fit(same, [1.0, 2.0, 9.0, 2.0])
+    assert model.predict(same[:1])[0] == 2.0
+    model = HistGradientBoostingClassifier().fit(same, ["a", "a", "b", "a"], sample_weight=[1, 1, 2, 1])
+    assert model.predict_proba(same[:1])[0] == pytest.approx([0.6, 0.4])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What makes members differ: samples, labels, parameters; and which ensembles may fit their members side by side."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.stats import randint
@@ -26,6 +28,8 @@ def test_trees_on_samples_differ_and_linear_members_hardly():
     lines = BaggingClassifier(LogisticRegression(), 8, random_state=0).fit(X[:300], Y[:300])
     far, near = (pairwise(model, X[300:]).means["disagreement"] for model in (trees, lines))
     assert far > 2 * near
+    said = [one.predict(X[300:]) for one in lines.estimators_]
+    assert near == pytest.approx(np.mean([np.mean(a != b) for a, b in itertools.combinations(said, 2)]))
 
 
 @pytest.mark.mission("ENS-66")
@@ -38,6 +42,18 @@ def test_a_tree_is_less_stable_than_ridge():
         for one in (DecisionTreeRegressor(), Ridge())
     )
     assert tree.removal > 3 * ridge.removal
+    found = measured_stability(LinearRegression(fit_intercept=False), A, y, lambda y, said: np.abs(y - said))
+
+    def errors(rows):
+        return np.abs(y - A @ np.linalg.lstsq(A[rows], y[rows], rcond=None)[0])
+
+    own = np.arange(60)
+    without = [np.abs(errors(np.delete(own, i)) - errors(own)) for i in own]
+    twice = [np.abs(errors(np.r_[np.delete(own, i), (i + 1) % 60]) - errors(own)) for i in own]
+    assert found.removal == pytest.approx(np.max(without))
+    assert found.replacement == pytest.approx(np.max(twice))
+    leverage = np.einsum("ij,ij->i", A @ np.linalg.inv(A.T @ A), A)
+    assert found.own == pytest.approx(np.max(errors(own) * leverage / (1 - leverage)))
 
 
 @pytest.mark.mission("ENS-68")

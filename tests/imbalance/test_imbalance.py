@@ -275,6 +275,120 @@ class TestSampling:
         ours = OverSampler("interpolate", random_state=0, warn=False).fit_resample(X, Y)[1]
         assert np.array_equal(np.bincount(theirs), np.bincount(ours))
 
+    @pytest.mark.parametrize(
+        "strategy",
+        ["auto", "majority", "minority", "not majority", "not minority", "all", {0: 30, 2: 20}, lambda y: {1: 35}],
+        ids=str,
+    )
+    def test_numbers_asked_for_are_those_of_imbalanced_learn(self, strategy):
+        peer = pytest.importorskip("imblearn.under_sampling")
+        rows = np.r_[
+            np.flatnonzero(FLOWER == 0)[:50], np.flatnonzero(FLOWER == 1)[:40], np.flatnonzero(FLOWER == 2)[:25]
+        ]
+        A, y = THREE[rows], FLOWER[rows]
+        if strategy != "minority":  # which they refuse
+            theirs = peer.RandomUnderSampler(sampling_strategy=strategy).fit_resample(A, y)[1]
+            ours = UnderSampler(sampling_strategy=strategy, warn=False).fit_resample(A, y)[1]
+            assert np.bincount(ours).tolist() == np.bincount(theirs).tolist()
+        more = {1: 60, 2: 45} if isinstance(strategy, dict) or callable(strategy) else strategy
+        over = pytest.importorskip("imblearn.over_sampling")
+        if strategy != "majority":
+            theirs = over.RandomOverSampler(sampling_strategy=more).fit_resample(A, y)[1]
+            for how in ("repeat", "interpolate"):
+                ours = OverSampler(how, sampling_strategy=more, warn=False).fit_resample(A, y)[1]
+                assert np.bincount(ours).tolist() == np.bincount(theirs).tolist()
+
+    def test_a_ratio_of_two_classes(self):
+        rare, frequent = int(Y.sum()), int((1 - Y).sum())
+        fewer = UnderSampler(sampling_strategy=0.5, warn=False).fit_resample(X, Y)[1]
+        more = OverSampler(sampling_strategy=0.5, warn=False).fit_resample(X, Y)[1]
+        assert np.bincount(fewer).tolist() == [2 * rare, rare]
+        assert np.bincount(more).tolist() == [frequent, frequent // 2]
+
+    @pytest.mark.parametrize(
+        ("strategy", "message"),
+        [
+            ("most", "must be auto, all"),
+            (0.01, "asks for"),
+            ({0: 10_000}, "more than the"),
+            ({7: 1}, "is no class"),
+            (1.5, r"in \(0, 1\]"),
+        ],
+    )
+    def test_refused_strategies(self, strategy, message):
+        with pytest.raises(ValueError, match=message):
+            UnderSampler(sampling_strategy=strategy, warn=False).fit_resample(X, Y)
+
+    @pytest.mark.parametrize(
+        "sampler", [UnderSampler(warn=False), OverSampler(warn=False), OverSampler("interpolate", warn=False)], ids=str
+    )
+    @pytest.mark.parametrize("library", ["pandas", "polars"])
+    def test_frames_and_series_come_back_as_such(self, library, sampler):
+        made = pytest.importorskip(library)
+        names = list("abcdef")
+        frame = made.DataFrame(X.astype(np.float32), **{"columns" if library == "pandas" else "schema": names})
+        target = made.Series(Y, name="y") if library == "pandas" else made.Series("y", Y)
+        rows, labels = sampler.fit_resample(frame, target)
+        plain, codes = sampler.__class__(**sampler.get_params()).set_params(random_state=1).fit_resample(X, Y)
+        assert type(rows) is type(frame)
+        assert type(labels) is type(target)
+        assert (list(rows.columns), labels.name, len(rows)) == (names, "y", len(plain))
+        assert np.bincount(labels.to_numpy()).tolist() == np.bincount(codes).tolist()
+        if library == "pandas":
+            assert rows.index.equals(labels.index)
+            assert set(rows.dtypes) == {np.dtype(np.float32)}
+
+
+class TestWeights:
+    """A row of weight k counts as k rows, one of weight 0 not at all."""
+
+    COUNTS = np.random.default_rng(2).integers(0, 4, len(X))
+
+    @pytest.mark.parametrize(
+        "model",
+        [ThresholdClassifier(), ThresholdClassifier(threshold=[1, 3]), CostClassifier(cost=[[0, 1], [9, 0]])],
+        ids=str,
+    )
+    def test_weights_are_repetitions(self, model):
+        at = np.repeat(np.arange(len(X)), self.COUNTS)
+        weighed = model.fit(X, Y, sample_weight=self.COUNTS).predict_proba(X)
+        repeated = model.fit(X[at], Y[at]).predict_proba(X)
+        assert weighed == pytest.approx(repeated, abs=1e-5)
+
+    @pytest.mark.parametrize("metric", ["f1", "balanced"])
+    def test_the_threshold_is_the_best_of_weighted_counts(self, metric):
+        from sklearn.metrics import balanced_accuracy_score, f1_score
+
+        model = ThresholdClassifier(threshold=metric)
+        weight = np.where(Y == 1, 5.0, 1.0)
+        model.fit(X, Y, sample_weight=weight)
+        plain = ThresholdClassifier(threshold=metric).fit(X, Y)
+        moved = model.class_weights_[0] - plain.class_weights_[0]
+        assert (abs(moved) < 0.3) if metric == "balanced" else (moved > 0)  # F1 alone depends on the share of a class
+        from assay.imbalance._thresholds import _loss
+
+        called = X[:, 0] > 0
+        scores = {
+            "f1": f1_score(Y, called, sample_weight=weight),
+            "balanced": balanced_accuracy_score(Y, called, sample_weight=weight),
+        }
+        assert _loss(metric, Y, called, weight) == pytest.approx(1 - scores[metric], abs=1e-12)
+
+    def test_members_of_a_committee_and_chosen_costs_have_them(self):
+        weight = np.where(X[:, 0] > 0, 1.0, 1e-9)
+        committee = EasyEnsembleClassifier(LogisticRegression(), random_state=0).fit(X, Y, sample_weight=weight)
+        alone = EasyEnsembleClassifier(LogisticRegression(), random_state=0).fit(X, Y)
+        assert np.abs(committee.predict_proba(X) - alone.predict_proba(X)).max() > 0.01
+        assert committee.shares_ == pytest.approx(np.bincount(Y, weight) / weight.sum())
+        chosen = CostClassifier(cost=[[0, 1], [9, 0]], choose="holdout", random_state=0).fit(X, Y, sample_weight=weight)
+        certificate = chosen.certify(X, Y, sample_weight=weight)
+        assert certificate["cost.chosen"].value > 0
+        assert assay.verify(certificate, chosen, X, Y, sample_weight=weight).holds
+
+    def test_a_member_without_weights_is_refused(self):
+        with pytest.raises(TypeError, match="does not support sample weights"):
+            ThresholdClassifier(KNeighborsClassifier(7)).fit(X, Y, sample_weight=np.ones(len(X)))
+
 
 class TestEasyEnsemble:
     def test_every_member_sees_equal_classes_and_the_rare_class_is_found(self):

@@ -174,6 +174,7 @@ def test_closure_under_sums_products_and_rescaling():
 def test_reproducing_property_and_the_bound_by_the_norm():
     kernel = Gaussian(0.6)
     h = Expansion(kernel, X, RNG.normal(size=25))
+    assert h.norm**2 == pytest.approx(h.alpha @ kernel(X) @ h.alpha)
     for point in Z:
         section = Expansion(kernel, point[None], np.ones(1))
         value = h(point[None])[0]

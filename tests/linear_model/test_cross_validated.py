@@ -1,13 +1,17 @@
-"""RidgeCV, LassoCV and ElasticNetCV against scikit-learn's, against models fitted without a row, and by certificate."""
+"""Linear models that choose their penalty: against scikit-learn's, models without a row, and their certificates."""
+
+import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import linear_model as scikit
-from sklearn.model_selection import GroupKFold, ShuffleSplit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
 from assay import verify
-from assay.linear_model import ElasticNetCV, Lasso, LassoCV, Ridge, RidgeCV
+from assay.linear_model import ElasticNetCV, Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, Ridge, RidgeCV
 
 ALPHAS = (0.01, 1.0, 30.0, 1000.0)
 
@@ -188,3 +192,110 @@ def test_wide_rows_are_left_out_exactly_with_nearly_no_penalty(alphas):
     model = RidgeCV(alphas, store_cv_results=True).fit(X, y, weight)
     expected = [weight * left_out(X, y, weight, alpha, solver="svd") ** 2 for alpha in alphas]
     np.testing.assert_allclose(model.cv_results_, np.transpose(expected), rtol=1e-7)
+
+
+def classes(n=90, d=4, k=2, seed=0):
+    X, _, weight = draw(n, d, seed=seed)
+    scores = 0.8 * (X - 3.0) @ np.random.default_rng(seed).normal(size=(d, k))
+    return X, (scores + np.random.default_rng(seed + 1).gumbel(size=(n, k))).argmax(axis=1), weight
+
+
+MODERN = {"l1_ratios": (0.0,), "scoring": "neg_log_loss", "use_legacy_attributes": False, "Cs": [0.01, 0.3, 10.0]}
+
+SAGA = {"solver": "saga", "max_iter": 20_000, "Cs": [0.3, 2.0]}  # theirs stops too early where all coefficients are 0
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"l1_ratios": (0.0, 0.5, 1.0), **SAGA},
+        {"l1_ratios": np.array([1.0, 0.5]), **SAGA, "refit": False},
+        {"refit": False, "cv": 3},
+        {"scoring": None, "fit_intercept": False, "Cs": 4},
+        {"class_weight": "balanced", "cv": ShuffleSplit(3, test_size=0.3, random_state=0)},
+        {"use_legacy_attributes": True},
+        {"use_legacy_attributes": True, "l1_ratios": None},
+    ],
+)
+def test_logistic_paths_are_scikit_learns(k, options):
+    X, y, weight = classes(k=k)
+    options = {"tol": 1e-8, "max_iter": 2_000, **MODERN, **options}
+    solver = options.get("solver", "lbfgs")
+    with pytest.warns(FutureWarning) if options["l1_ratios"] is None else nullcontext():
+        ours = LogisticRegressionCV(**options).fit(X, y, weight)
+        theirs = scikit.LogisticRegressionCV(**{**options, "solver": solver}).fit(X, y, sample_weight=weight)
+    for name in ("C_", "l1_ratio_", "Cs_", "l1_ratios_"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+    for name in ("coef_", "intercept_"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-3, atol=2e-4)
+    for name in ("scores_", "coefs_paths_"):
+        one, other = getattr(ours, name), getattr(theirs, name)
+        if isinstance(other, dict):
+            assert list(one) == list(other)
+            one, other = (np.array(list(each.values())) for each in (one, other))
+        np.testing.assert_allclose(one, other, rtol=2e-3, atol=1e-3)
+    assert ours.n_iter_.shape == theirs.n_iter_.shape
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-4)
+
+
+def test_logistic_paths_of_sparse_rows_and_of_folds_without_a_class():
+    X, y, _ = classes(k=3)
+    X[X < 2.5] = 0.0
+    dense, thin = (LogisticRegressionCV(**MODERN).fit(rows, y) for rows in (X, sp.csr_matrix(X)))
+    np.testing.assert_allclose(thin.scores_, dense.scores_, atol=1e-6)
+    order = np.argsort(y, kind="stable")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a class without rows has no finite intercept
+        apart = LogisticRegressionCV(**MODERN, cv=KFold(3)).fit(X[order], y[order])
+        theirs = scikit.LogisticRegressionCV(**MODERN, cv=KFold(3)).fit(X[order], y[order])
+    assert apart.C_ == theirs.C_
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_chosen_logistic_model_is_certified_as_one_fitted_with_its_penalty(k):
+    X, y, weight = classes(k=k)
+    model = LogisticRegressionCV(**MODERN).fit(X, y, weight)
+    same = LogisticRegression(C=model.C_).fit(X, y, weight)
+    np.testing.assert_allclose(model.coef_, same.coef_, atol=1e-4)
+    name = "logistic.gap" if k == 2 else "multinomial.gap"
+    claims = [one.certify(X, y, sample_weight=weight).find(name) for one in (model, same)]
+    assert dict(claims[0].params) == dict(claims[1].params)
+    certificate = model.certify(X, y, sample_weight=weight)
+    assert verify(certificate, model, X, y, sample_weight=weight).holds
+    model.coef_ = model.coef_ + 0.01
+    assert not verify(certificate, model, X, y, sample_weight=weight).holds
+
+
+def test_means_of_folds_are_no_minimum_and_are_not_called_one():
+    X, y, _ = classes()
+    certificate = LogisticRegressionCV(**{**MODERN, "refit": False}).fit(X, y).certify(X, y)
+    assert "logistic.gap" not in {claim.name for claim in certificate.claims}
+
+
+def test_what_scikit_learn_will_change_is_told_by_name():
+    X, y, _ = classes()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        LogisticRegressionCV(Cs=1, cv=2).fit(X, y)
+    told = " ".join(str(one.message) for one in caught)
+    assert all(name in told for name in ("l1_ratios", "scoring", "use_legacy_attributes"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"Cs": 0}, "Cs must be an integer >= 1"),
+        ({"Cs": [1.0, -1.0]}, "Cs must be an integer >= 1"),
+        ({"l1_ratios": (0.5, 2.0)}, "l1_ratios must be an array-like of numbers between 0 and 1"),
+        ({"penalty": "elasticnet", "l1_ratios": None}, "l1_ratios must be an array-like"),
+        ({"l1_ratios": (1.0,), "solver": "lbfgs"}, "supports only 'l2'"),
+    ],
+)
+def test_logistic_refusals(options, message):
+    X, y, _ = classes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match=message):
+            LogisticRegressionCV(**{**MODERN, **options}).fit(X, y)

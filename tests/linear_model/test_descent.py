@@ -33,6 +33,11 @@ def test_full_batch_contracts_each_coordinate():
     found = descend(quadratic(curvatures), x, schedule=Schedule(eta=eta), stop=Stop(epochs=7), keep_path=True)
     np.testing.assert_allclose(found.trace.path[-1], x * (1 - eta * curvatures) ** 7, rtol=1e-12)
     assert (np.diff(found.trace.objective) < 0).all()
+    levels = [0.5 * float(curvatures @ (x * (1 - eta * curvatures) ** (2 * k) * x)) for k in range(60)]
+    np.testing.assert_allclose(found.trace.objective, levels[:7], rtol=1e-12)
+    small = int(np.argmax(-np.diff(levels) <= 1e-3))  # the first epoch that gains no more
+    ended = descend(quadratic(curvatures), x, schedule=Schedule(eta=eta), stop=Stop(epochs=60, gain=1e-3))
+    assert (ended.reason, len(ended.trace.objective)) == ("gain", small + 2)
 
 
 @pytest.mark.mission("LIN-07")
@@ -78,6 +83,9 @@ def test_single_rows_converge_and_are_unbiased():
     exact = np.linalg.lstsq(X, y, rcond=None)[0]
     assert np.abs(found.x - exact).max() < 0.01
     assert found.updates == 300 * 200
+    still = descend(gradient, w, n_rows=200, batch_size=60, schedule=Schedule(eta=1e-13), stop=Stop(epochs=1))
+    size = np.linalg.norm(gradient(w, np.arange(200))[1])  # the last batch has 20 rows
+    assert still.trace.gradient[0] == pytest.approx(size, rel=1e-9)
     rates = 0.1 / (1 + 0.02 * (200 * np.arange(1, 301) - 1))  # of the last update of each epoch
     np.testing.assert_allclose(found.trace.rate, rates)
     least = np.mean((X @ exact - y) ** 2)
@@ -344,9 +352,12 @@ def test_uncorrected_adam_descends_and_the_printed_sign_climbs():
 def test_each_stopping_rule_fires_and_is_named():
     simple = {"schedule": Schedule(eta=0.5)}
     assert descend(quadratic([1.0]), [1.0], stop=Stop(epochs=5), **simple).reason == "epochs"
-    assert descend(quadratic([1.0]), [1.0], stop=Stop(gradient=1e-3), **simple).reason == "gradient"
-    assert descend(quadratic([1.0]), [1.0], stop=Stop(change=1e-3), **simple).reason == "change"
-    assert descend(quadratic([1.0]), [1.0], stop=Stop(gain=1e-6), **simple).reason == "gain"
+    ended = [descend(quadratic([1.0]), [1.0], stop=Stop(**{rule: 1e-3}), **simple) for rule in ("gradient", "change")]
+    ended.append(descend(quadratic([1.0]), [1.0], stop=Stop(gain=1e-6), **simple))
+    # x = 1/2^k: the gradient is small at k = 10, the step from k = 9, 3/8 4^-k from k = 10
+    assert [(one.reason, one.epochs) for one in ended] == [("gradient", 11), ("change", 10), ("gain", 12)]
+    slow = {"schedule": Schedule(eta=0.05), "stop": Stop(epochs=50, patience=3, gain=0.1)}
+    assert descend(lambda x, r: (float(x[0]), np.ones(1)), [1.0], **slow).epochs == 4  # .05 an epoch is no gain
     assert descend(lambda x, r: (1.0, np.ones(1)), [1.0], stop=Stop(patience=3), **simple).epochs == 4
     assert descend(quadratic([1.0]), [1.0], on_epoch=lambda *a: True, **simple).reason == "stopped"
     assert descend(lambda x, r: (np.nan, x), [1.0], **simple).reason == "diverged"

@@ -52,6 +52,17 @@ def test_mistake_bound_from_the_first_row(rule, n, d):
         delta = (labels * (A @ w_f)).min()
         trace = perceptron_trace(A, labels, rule=rule, start="first", target=w_f, random_state=seed)
         steps = np.arange(len(trace.updates) + 1)
+        signed = labels[:, None] * A
+        path = np.cumsum(np.vstack([signed[:1], signed[trace.updates]]), axis=0)
+        np.testing.assert_allclose(trace.products, path @ w_f)
+        np.testing.assert_allclose(trace.squares, np.sum(path**2, axis=1))
+        np.testing.assert_allclose(trace.w, path[-1])
+        scores = path[:-1] @ signed.T
+        assert np.all(scores[steps[:-1], trace.updates] <= 0)
+        if rule != "random":
+            chosen = (scores <= 0).argmax(axis=1) if rule == "first" else scores.argmin(axis=1)
+            assert np.array_equal(trace.updates, chosen)
+        assert np.all(signed @ trace.w > 0)
         assert trace.separated
         assert (
             len(trace.updates) <= 1 / best_margin(A, labels) ** 2 - 1

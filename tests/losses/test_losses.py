@@ -217,6 +217,10 @@ def test_surrogates_lie_above_the_zero_one_loss():
     np.testing.assert_allclose(at["squared"], [4, 1, 0])
     y, s = np.array([-1.0, 1.0]), np.array([0.3, -0.8])
     np.testing.assert_allclose(losses.squared_margin.value(y, s), (y - s) ** 2)
+    np.testing.assert_allclose(table["sigmoid squared"], (1 / (1 + np.exp(-z)) - 1) ** 2)
+    step = 1e-6  # the slope by differences
+    there = (losses.sigmoid_squared.value(y, s + step) - losses.sigmoid_squared.value(y, s - step)) / (2 * step)
+    np.testing.assert_allclose(losses.sigmoid_squared.slope(y, s), there, rtol=1e-6)
     bend = np.diff(table["sigmoid squared"], 2)
     assert bend.min() < 0 < bend.max()
     assert np.all(losses.squared_hinge.value(1.0, z) >= table["0/1"])

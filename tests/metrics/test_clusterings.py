@@ -151,6 +151,8 @@ def test_true_labels_are_more_alike_inside_and_less_between():
     assert inside > worse_inside
     assert between < worse_between
     assert inside == pytest.approx(np.mean(np.concatenate([1 / (1 + pdist(X[labels == j])) for j in range(3)])))
+    pairs = [cdist(X[labels == i], X[labels == j]).ravel() for i, j in itertools.combinations(range(3), 2)]
+    assert between == pytest.approx(np.mean(1 / (1 + np.concatenate(pairs))))
 
 
 @pytest.mark.mission("CLU-16")

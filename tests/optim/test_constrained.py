@@ -145,6 +145,9 @@ def test_both_derivatives_of_the_squared_error():
     x, y = rng.normal(size=30), rng.normal(size=30)
     at = np.array([0.7, -1.2])
     found = squared_error(x, y, *at)
+    assert found.value == pytest.approx(np.sum((0.7 * x - 1.2 - y) ** 2))
+    assert found.by_w == pytest.approx(np.sum(2 * x * (0.7 * x - 1.2 - y)))
+    assert found.by_b == pytest.approx(np.sum(2 * (0.7 * x - 1.2 - y)))
     assert check_gradient(lambda v: squared_error(x, y, *v).value, np.array([found.by_w, found.by_b]), at) < 1e-6
     line = np.polyfit(x, y, 1)
     assert max(map(abs, squared_error(x, y, *line)[1:])) < 1e-10

@@ -169,6 +169,7 @@ def test_support_vectors_determine_the_machine():
     again = SVC(C=np.inf, kernel="linear", tol=1e-10).fit(X[model.support_], y[model.support_])
     np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-6)
     np.testing.assert_allclose(again.intercept_, model.intercept_, atol=1e-6)
+    assert model.n_support_.tolist() == [np.sum(beta[y == side] != 0) for side in (-1, 1)]
     other = np.setdiff1d(np.arange(len(X)), model.support_)[0]
     kept = np.arange(len(X)) != other
     fewer = SVC(C=np.inf, kernel="linear", tol=1e-10).fit(X[kept], y[kept])
@@ -263,8 +264,15 @@ def test_all_routes_reach_the_same_optimum(kernel):
         dual = np.abs(beta).sum() - 0.5 * beta @ K @ beta
         assert dual <= values["smo"] + 1e-6
         mu = C - np.abs(beta)
+        found = model.margins(X, y)
+        np.testing.assert_allclose(found.slack, slack, atol=1e-8)
+        np.testing.assert_allclose(found.functional / found.geometric, np.sqrt(beta @ K @ beta), rtol=1e-8)
         if solver != "subgradient":
             assert np.all(np.minimum(slack, mu) < 1e-4)
+            assert np.array_equal(found.case == "outside", beta == 0)
+            assert np.array_equal(found.case == "wrong side", y * (K @ beta + b) < 0)
+            assert np.all(mu[found.case == "on the margin"] > 0)
+            assert np.all(mu[found.case == "inside"] <= 0)
     for solver in ("qp-dual", "qp-primal"):
         assert values[solver] == pytest.approx(values["smo"], rel=1e-6)
     assert values["subgradient"] == pytest.approx(values["smo"], rel=1e-3)

@@ -77,6 +77,21 @@ def test_error_cache_first_choice_and_falling_objective():
 
 
 @pytest.mark.mission("KER-49", "KER-50")
+@pytest.mark.parametrize("rule", ["distance", "change"])
+def test_no_partner_that_moves_is_farther_or_changes_faster(rule):
+    X, y = overlapping(7, 25)
+    K, C = X @ X.T, 2.0
+    alpha, b = np.zeros(25), 0.0
+    for step in textbook.smo(K, y, C, second=rule, tol=1e-4).steps[:40]:
+        errors = K @ (alpha * y) + b - y
+        rank = np.sum((X - X[step.i]) ** 2, axis=1) if rule == "distance" else np.abs(errors - errors[step.i])
+        for j in np.flatnonzero(rank > rank[step.j] + 1e-9):
+            _, new_j, *_ = textbook.pair_step(K, y, alpha, errors, step.i, j, C)
+            assert abs(new_j - alpha[j]) <= 1e-9 * (1 + alpha[j])
+        alpha[step.i], alpha[step.j], b = step.alpha_i, step.alpha_j, step.b
+
+
+@pytest.mark.mission("KER-49", "KER-50")
 def test_partners_by_distance_and_by_change_reach_the_same_optimum():
     X, y = overlapping(3, 30)
     K = Gaussian(0.6)(X)

@@ -47,7 +47,7 @@ def claims_table() -> Iterator[str]:
     """Yield the lines of the table of claims: a row for each code."""
     yield "| code | name | models | direction | rule | assumptions |"
     yield "|---|---|---|---|---|---|"
-    for code, (definition, models) in sorted(_claims().items()):
+    for code, (definition, models) in sorted(definitions().items()):
         names = ", ".join(dict.fromkeys([*definition.by_loss.values(), definition.name]))
         rule = f"{definition.rule.__module__.removeprefix('assay.checker.')}.{definition.rule.__name__}"
         about = ", ".join(f"`{name}`" for name in models) or "all"
@@ -55,7 +55,7 @@ def claims_table() -> Iterator[str]:
         yield f"| {code} | {names} | {about} | {ways} | `{rule}` | {assumed or 'none: a fact'} |"
 
 
-def _claims() -> dict[str, tuple[Definition, list[str]]]:
+def definitions() -> dict[str, tuple[Definition, list[str]]]:
     """Return each definition by its code, with the families that have it; the core's are those of all."""
     found: dict[str, tuple[Definition, list[str]]] = {}
     for place in directory.places():

@@ -83,16 +83,18 @@ class EasyEnsembleClassifier(ClassifierMixin, CombinedLearner):
     def _bases(self) -> list[Any]:
         return [self._base()]
 
-    def fit(self, X: Any, y: Any) -> "EasyEnsembleClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "EasyEnsembleClassifier":
         """Fit members to balanced samples of rows X and labels y."""
         check(self)
         self._check_kinds(self._bases(), True)
         X = self._rows(X, reset=True)
-        codes, _ = self._targets(X, y, None)
-        self.shares_ = np.bincount(codes) / len(codes)
+        codes, weight = self._targets(X, y, sample_weight)
+        self.shares_ = np.bincount(codes, weight) / (len(codes) if weight is None else weight.sum())
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()
         with FitLog(self, 1, X, y) as log:
-            made = fit_some(self, [self._sampled(X, codes, t, seed) for t, seed in enumerate(seeds)], self.n_jobs)
+            made = fit_some(
+                self, [self._sampled(X, codes, weight, t, seed) for t, seed in enumerate(seeds)], self.n_jobs
+            )
             fitted = [one for one in made if one is not None]
             if not fitted:
                 raise KeyboardInterrupt
@@ -102,10 +104,11 @@ class EasyEnsembleClassifier(ClassifierMixin, CombinedLearner):
             log.step(float(np.mean(self._mean(X).argmax(axis=1) != codes)), 0.0)
         return self
 
-    def _sampled(self, X: Any, codes: np.ndarray, t: int, seed: int) -> Task:
+    def _sampled(self, X: Any, codes: np.ndarray, weight: Any, t: int, seed: int) -> Task:
         sampler = UnderSampler(random_state=seed, warn=False)
         kept = sampler.fit_resample(np.arange(len(codes))[:, None], codes)[0][:, 0]
-        return Task(f"sample {t}", self._base(), _safe_indexing(X, kept), codes[kept])
+        more = {} if weight is None else {"sample_weight": weight[kept]}
+        return Task(f"sample {t}", self._base(), _safe_indexing(X, kept), codes[kept], more)
 
     @property
     def needed_(self) -> np.ndarray:

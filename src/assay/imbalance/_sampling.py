@@ -7,6 +7,7 @@ class keep their distribution (rows drawn or repeated) and nearly so for interpo
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,11 +26,15 @@ class ResampledWarning(UserWarning):
 
 @dataclass(eq=False, repr=False)
 class Sampler(BaseEstimator):
-    """What samplers share: reading, the warning, and the correction of probabilities."""
+    """What samplers share: reading, the numbers of rows, the warning, and the correction of probabilities."""
+
+    _auto: ClassVar[str]
+    _fewer: ClassVar[bool]
 
     constraints: ClassVar = {"warn": Flag}
 
     _: KW_ONLY
+    sampling_strategy: Any = "auto"
     random_state: Any = None
     warn: bool = True
 
@@ -38,11 +43,11 @@ class Sampler(BaseEstimator):
         self._counted(X, y)
         return self
 
-    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Return resampled rows and labels."""
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return resampled rows and labels; frames and series of labels stay such."""
         codes = self._counted(X, y)
         rng = check_random_state(self.random_state)
-        X_new, at = self._resampled(X, codes, rng)
+        X_new, at = self._resampled(X, codes, self._wanted(codes, y), rng)
         self.shares_after_ = np.bincount(codes[at], minlength=len(self.classes_)) / len(at)
         if self.warn:
             warnings.warn(
@@ -52,7 +57,14 @@ class Sampler(BaseEstimator):
                 ResampledWarning,
                 stacklevel=2,
             )
-        return X_new, self.classes_[codes[at]]
+        labels = self.classes_[codes[at]]
+        if not hasattr(y, "to_frame"):
+            return X_new, labels
+        if self._repeats:
+            return X_new, _safe_indexing(y, at)
+        return X_new, type(y)(labels, name=y.name) if hasattr(y, "iloc") else type(y)(y.name, labels)
+
+    _repeats = True  # every new row is one of the old
 
     def _counted(self, X: Any, y: Any) -> np.ndarray:
         check(self)
@@ -67,8 +79,60 @@ class Sampler(BaseEstimator):
         self.shares_before_ = np.bincount(codes) / len(codes)
         return codes
 
-    def _resampled(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
-        """Return new rows, and for each the number of a row of its class."""
+    def _wanted(self, codes: np.ndarray, y: Any) -> np.ndarray:
+        """Return how many rows of each class `sampling_strategy` asks for."""
+        counts, asked = np.bincount(codes), self.sampling_strategy
+        asked = asked(y) if callable(asked) else asked
+        if isinstance(asked, dict):
+            return self._listed(counts, asked)
+        if isinstance(asked, Real) and not isinstance(asked, bool):
+            return self._by_ratio(counts, float(asked))
+        known = ("auto", "all", "majority", "minority", "not majority", "not minority")
+        if not isinstance(asked, str) or asked not in known:
+            raise refuse(
+                self, f"sampling_strategy must be {', '.join(known)}, a ratio, a dict or a function; got {asked!r}."
+            )
+        rare, frequent = np.arange(len(counts)) == counts.argmin(), np.arange(len(counts)) == counts.argmax()
+        asked = self._auto if asked == "auto" else asked
+        changed = {"all": rare | ~rare, "majority": frequent, "minority": rare}.get(asked)
+        if changed is None:
+            changed = ~frequent if asked == "not majority" else ~rare
+        return np.where(changed, counts.min() if self._fewer else counts.max(), counts)
+
+    def _listed(self, counts: np.ndarray, asked: dict[Any, Any]) -> np.ndarray:
+        wanted = counts.copy()
+        for label, number in asked.items():
+            at = np.flatnonzero(self.classes_ == label)
+            if not len(at):
+                raise refuse(self, f"sampling_strategy names {label!r}, which is no class of y.")
+            wanted[at[0]] = number
+        self._check_direction(counts, wanted)
+        return wanted
+
+    def _by_ratio(self, counts: np.ndarray, ratio: float) -> np.ndarray:
+        """Return the numbers of two classes whose ratio, the rarer over the other, is `ratio`."""
+        if len(counts) > 2 or not 0 < ratio <= 1:
+            raise refuse(self, f"sampling_strategy may be a number in (0, 1] for two classes; got {ratio!r}.")
+        wanted, rare = counts.copy(), int(counts.argmin())
+        if self._fewer:
+            wanted[1 - rare] = int(counts[rare] / ratio)
+        else:
+            wanted[rare] = int(counts[1 - rare] * ratio)
+        self._check_direction(counts, wanted)
+        return wanted
+
+    def _check_direction(self, counts: np.ndarray, wanted: np.ndarray) -> None:
+        wrong = np.flatnonzero(wanted > counts if self._fewer else wanted < counts)
+        if len(wrong):
+            k, kind = wrong[0], "more" if self._fewer else "fewer"
+            raise refuse(
+                self,
+                f"sampling_strategy asks for {wanted[k]} rows of the class {self.classes_[k]!s}, {kind} than the "
+                f"{counts[k]} there are.",
+            )
+
+    def _resampled(self, X: Any, codes: np.ndarray, wanted: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
+        """Return new rows, so many of each class, and for each the number of a row of its class."""
         raise NotImplementedError
 
     def correct(self, p: Any) -> np.ndarray:
@@ -81,6 +145,9 @@ class Sampler(BaseEstimator):
 class UnderSampler(Sampler):
     """As many rows of every class as the rarest has, drawn without replacement.
 
+    `sampling_strategy` is imbalanced-learn's: "auto" ("not minority"), "majority", "not majority", "all", for two
+    classes the ratio of the rarer to the other, a dict of numbers by class, or a function of y that returns one.
+
     Attributes: sample_indices_ (row numbers kept, in order), classes_, shares_before_, shares_after_.
 
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 0, 1]
@@ -89,9 +156,10 @@ class UnderSampler(Sampler):
     [1, 1]
     """
 
-    def _resampled(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
-        least = np.bincount(codes).min()
-        kept = [np.sort(rng.permutation(np.flatnonzero(codes == k))[:least]) for k in range(len(self.classes_))]
+    _auto, _fewer = "not minority", True
+
+    def _resampled(self, X: Any, codes: np.ndarray, wanted: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
+        kept = [rng.permutation(np.flatnonzero(codes == k))[:number] for k, number in enumerate(wanted)]
         self.sample_indices_ = np.sort(np.concatenate(kept))
         return _safe_indexing(X, self.sample_indices_), self.sample_indices_
 
@@ -105,6 +173,9 @@ class OverSampler(Sampler):
     how : "repeat" or "interpolate"
         New rows are drawn again, or lie on the segment between a row and one of its k nearest of its class (SMOTE:
         Chawla, Bowyer, Hall and Kegelmeyer 2002).
+    sampling_strategy : str, float, dict or callable
+        imbalanced-learn's: "auto" ("not majority"), "minority", "not minority", "all", for two classes the ratio of the
+        rarer to the other, a dict of numbers by class, or a function of y that returns one.
     k : int
         Neighbours that a row is interpolated with; a class needs more rows than that, else fewer are used.
 
@@ -122,9 +193,15 @@ class OverSampler(Sampler):
     _: KW_ONLY
     k: int = 5
 
-    def _resampled(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
+    _auto, _fewer = "not majority", False
+
+    @property
+    def _repeats(self) -> bool:  # type: ignore[override]
+        return self.how == "repeat"
+
+    def _resampled(self, X: Any, codes: np.ndarray, wanted: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
         counts = np.bincount(codes)
-        drawn = [rng.choice(np.flatnonzero(codes == c), counts.max() - counts[c]) for c in range(len(counts))]
+        drawn = [rng.choice(np.flatnonzero(codes == c), wanted[c] - counts[c]) for c in range(len(counts))]
         new = np.concatenate(drawn)
         at = np.concatenate([np.arange(len(codes)), new])
         if self.how == "repeat":
@@ -134,9 +211,7 @@ class OverSampler(Sampler):
         self.parents_ = np.column_stack([new, other])
         between = table[new] + rng.random_sample((len(new), 1)) * (table[other] - table[new])
         rows: Any = np.concatenate([table, between])
-        if hasattr(X, "iloc"):
-            rows = type(X)(rows, columns=X.columns)
-        return rows, at
+        return _like(X, rows), at
 
     def _partners(self, X: np.ndarray, codes: np.ndarray, c: int, drawn: np.ndarray, rng: Any) -> np.ndarray:
         """Return for each drawn row of a class one of its nearest other rows of that class."""
@@ -149,6 +224,16 @@ class OverSampler(Sampler):
         found = near.kneighbors(return_distance=False)  # without the row itself
         at = np.searchsorted(own, drawn)
         return own[found[at, rng.randint(found.shape[1], size=len(at))]]
+
+
+def _like(X: Any, rows: np.ndarray) -> Any:
+    """Return rows as a frame of the kind of X, single precision where X has it; as they are if X is none."""
+    if hasattr(X, "iloc"):
+        frame = type(X)(rows, columns=X.columns)
+        return frame.astype({name: kind for name, kind in X.dtypes.items() if kind.kind == "f"})
+    if hasattr(X, "columns"):
+        return type(X)(rows, schema=list(X.columns))
+    return rows
 
 
 def rescale(p: Any, ratio: Any) -> np.ndarray:

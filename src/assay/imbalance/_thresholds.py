@@ -79,9 +79,9 @@ class Weighing(ClassifierMixin, CombinedLearner):
         check_is_fitted(self, "members_")
         return self.members_[0]
 
-    def _fit_member(self, X: Any, codes: np.ndarray) -> None:
+    def _fit_member(self, X: Any, codes: np.ndarray, weight: Any) -> None:
         self._check_kinds(self._bases(), True)
-        self._keep(fit_members(self, [Task("estimator", self._base(), X, codes)], self.n_jobs))
+        self._keep(fit_members(self, [Task("estimator", self._base(), X, codes, _weights_of(weight))], self.n_jobs))
         if not hasattr(self.members_[0], "predict_proba"):
             raise refuse(self, f"it needs probabilities, which {type(self.members_[0]).__name__} does not have.")
 
@@ -181,18 +181,22 @@ class ThresholdClassifier(Weighing):
     threshold: Any = "prior"
     n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any) -> "ThresholdClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ThresholdClassifier":
         """Fit the classifier to rows X and labels y, and find the weights of the classes."""
         check(self)
         X = self._rows(X, reset=True)
-        codes, _ = self._targets(X, y, None)
-        counts = np.bincount(codes)
-        weights = None if self._by_folds(counts) else self._weights(counts)
+        codes, rows = self._targets(X, y, sample_weight)
+        sizes = np.bincount(codes, rows)
+        if not sizes.min() > 0:
+            raise refuse(
+                self, f"the class {self.classes_[sizes.argmin()]} has no row of positive weight; leave it out."
+            )
+        weights = None if self._by_folds(np.bincount(codes)) else self._weights(sizes)
         with FitLog(self, 1, X, y) as log:
             if weights is None:
-                t = self._best_threshold(X, codes)
+                t = self._best_threshold(X, codes, rows)
                 weights = np.array([t, 1 - t])
-            self._fit_member(X, codes)
+            self._fit_member(X, codes, rows)
             self.matrix_, self.cost_ = np.diag(weights), 1 - np.eye(len(weights))
             log.step(float(np.mean(self._positions(X) != codes)), 0.0)
         return self
@@ -205,7 +209,7 @@ class ThresholdClassifier(Weighing):
             raise refuse(self, f"threshold={self.threshold!r} is for two classes; there are {len(counts)}.")
         return bool(counts.min() >= 2 * _FOLDS)
 
-    def _best_threshold(self, X: Any, codes: np.ndarray) -> float:
+    def _best_threshold(self, X: Any, codes: np.ndarray, weight: Any) -> float:
         """Return the threshold that is best on rows of folds which their member was not fitted to."""
         self._check_kinds(self._bases(), True)
         fold = np.empty(len(codes), dtype=np.int64)
@@ -213,14 +217,17 @@ class ThresholdClassifier(Weighing):
             own = np.flatnonzero(codes == k)
             fold[np.random.default_rng([k, len(codes)]).permutation(own)] = np.arange(len(own)) % _FOLDS
         outside = [np.flatnonzero(fold != k) for k in range(_FOLDS)]
-        tasks = [Task("estimator", self._base(), _safe_indexing(X, rows), codes[rows]) for rows in outside]
+        tasks = [
+            Task("estimator", self._base(), _safe_indexing(X, rows), codes[rows], _weights_of(weight, rows))
+            for rows in outside
+        ]
         second = np.empty(len(codes))
         for k, one in enumerate(fit_members(self, tasks, self.n_jobs)):
             if not hasattr(one, "predict_proba"):
                 raise refuse(self, f"it needs probabilities, which {type(one).__name__} does not have.")
             mine = np.flatnonzero(fold == k)
             second[mine] = np.asarray(one.predict_proba(_safe_indexing(X, mine)))[:, 1]
-        paid = [_loss(self.threshold, codes, second > t / GRID) for t in range(1, GRID)]
+        paid = [_loss(self.threshold, codes, second > t / GRID, weight) for t in range(1, GRID)]
         return (_middle(np.array(paid)) + 1) / GRID
 
     def _weights(self, counts: np.ndarray) -> np.ndarray:
@@ -330,20 +337,20 @@ class CostClassifier(Weighing):
     random_state: Any = None
     n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any) -> "CostClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CostClassifier":
         """Fit the classifier to rows X and labels y; with choose="holdout" to a part of them."""
         check(self)
         X = self._rows(X, reset=True)
-        codes, _ = self._targets(X, y, None)
+        codes, weight = self._targets(X, y, sample_weight)
         self.cost_ = self._costs(len(self.classes_))
         self.held_: np.ndarray | None = None
         self._check_label()
         with FitLog(self, 1, X, y) as log:
             if self.choose == "bayes":
-                self._fit_member(X, codes)
+                self._fit_member(X, codes, weight)
                 self.matrix_ = -self.cost_
             else:
-                self._choose(X, codes)
+                self._choose(X, codes, weight)
             log.step(self._cost_of(X, codes), 0.0)
         return self
 
@@ -362,7 +369,7 @@ class CostClassifier(Weighing):
             raise refuse(self, 'reject goes with choose="bayes": a threshold alone cannot reject.')
         return np.column_stack([cost, np.full(K, float(self.reject))])
 
-    def _choose(self, X: Any, codes: np.ndarray) -> None:
+    def _choose(self, X: Any, codes: np.ndarray, weight: Any) -> None:
         n = len(codes)
         size = int(np.ceil(self.holdout * n))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -370,9 +377,13 @@ class CostClassifier(Weighing):
         kept = np.setdiff1d(np.arange(n), held)
         if len(np.unique(codes[kept])) < len(self.classes_):
             raise refuse(self, "a class has no row outside the hold-out rows; lower holdout.")
-        self._fit_member(_safe_indexing(X, kept), codes[kept])
+        self._fit_member(_safe_indexing(X, kept), codes[kept], None if weight is None else weight[kept])
         shares = np.asarray(self.members_[0].predict_proba(_safe_indexing(X, held)))
-        paid = [self.cost_[codes[held], (shares @ one).argmax(axis=1)].mean() for one in matrices(self.cost_)]
+        own = None if weight is None or not weight[held].any() else weight[held]
+        paid = [
+            np.average(self.cost_[codes[held], (shares @ one).argmax(axis=1)], weights=own)
+            for one in matrices(self.cost_)
+        ]
         self.matrix_, self.held_, self.seed_ = matrices(self.cost_)[_middle(np.array(paid))], held, seed
 
     @property
@@ -460,13 +471,18 @@ def held_rows(seed: int, rows: int, held: int) -> np.ndarray:
     return np.sort(np.random.RandomState(seed).permutation(rows)[:held])
 
 
-def _loss(name: str, codes: np.ndarray, called: np.ndarray) -> float:
+def _weights_of(weight: Any, rows: Any = slice(None)) -> dict[str, Any]:
+    return {} if weight is None else {"sample_weight": weight[rows]}
+
+
+def _loss(name: str, codes: np.ndarray, called: np.ndarray, weight: Any) -> float:
     """Return 1 - F1 of the rarer of two classes, the second of equals; or the mean of the error rates of both."""
+    counts = np.bincount(2 * codes + called, weight, minlength=4).reshape(2, 2)  # true class, decision
     if name == "balanced":
-        return 0.5 * float(np.mean(called[codes == 0]) + np.mean(~called[codes == 1]))
+        return 0.5 * float(counts[0, 1] / counts[0].sum() + counts[1, 0] / counts[1].sum())
     rare = int(np.sum(codes == 1) <= np.sum(codes == 0))
-    own, said = codes == rare, called == bool(rare)
-    return 1 - 2 * float(np.sum(own & said)) / max(1, int(own.sum() + said.sum()))
+    either = float(counts[rare].sum() + counts[:, rare].sum())
+    return 1 - 2 * float(counts[rare, rare]) / either if either else 1.0
 
 
 def _middle(paid: np.ndarray) -> int:

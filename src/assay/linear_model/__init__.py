@@ -6,6 +6,7 @@ from assay.linear_model._elastic_net_cv import ElasticNetCV, LassoCV
 from assay.linear_model._glm import GeneralizedLinearRegressor
 from assay.linear_model._least_squares import LinearRegression, RankWarning, Ridge
 from assay.linear_model._logistic import LogisticRegression
+from assay.linear_model._logistic_cv import LogisticRegressionCV
 from assay.linear_model._perceptron import Perceptron, PerceptronTrace, perceptron_trace
 from assay.linear_model._perceptron_variants import Pocket, VotedPerceptron
 from assay.linear_model._ridge_cv import RidgeCV
@@ -25,6 +26,7 @@ __all__ = [
     "LinearRegression",
     "LinearSeparator",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "Perceptron",
     "PerceptronTrace",
     "Pocket",

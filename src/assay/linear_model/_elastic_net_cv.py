@@ -46,7 +46,8 @@ class _Alphas:
         alpha: Any
         for place, alpha in enumerate(value):
             if not isinstance(alpha, Real):
-                raise TypeError(f"{type(owner).__name__}: {name}[{place}] must be an instance of float, not {alpha!r}.")
+                kind = type(alpha).__name__
+                raise TypeError(f"{type(owner).__name__}: {name}[{place}] must be an instance of float, not {kind}.")
             if not float(alpha) >= 0:
                 raise refuse(owner, f"{name}[{place}] == {alpha}, must be >= 0.0.")
         return value

@@ -54,10 +54,10 @@ def in_memory(model: Any, rows: Rows) -> MemoryRows:
     return rows
 
 
-def part(rows: MemoryRows, numbers: np.ndarray) -> MemoryRows:
-    """Return some of the rows."""
+def part(rows: MemoryRows, numbers: np.ndarray, n_jobs: int | None = None) -> MemoryRows:
+    """Return some of the rows, summed by as many threads as all of them unless told."""
     weight = None if rows.weight is None else np.asarray(rows.weight)[numbers]
-    chosen: Any = scan.rows(rows.X[numbers], np.asarray(rows.y)[numbers], weight, n_jobs=rows.n_jobs)
+    chosen: Any = scan.rows(rows.X[numbers], np.asarray(rows.y)[numbers], weight, n_jobs=n_jobs or rows.n_jobs)
     return chosen
 
 

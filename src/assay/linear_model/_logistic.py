@@ -180,6 +180,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         rows = read_rows(self, X, y, sample_weight)
         classes = label_classes(self, rows)
         self._check_solver(len(classes))
+        self._warn_of_contradictions()
         refuse_zero_rows(self, X)
         begin = self._begin(classes, rows.n_features)
         self.classes_ = classes
@@ -192,12 +193,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         with log, one_blas_thread(), quiet:
             found = self._minimise(problem, log, begin)
         if found.status == "overflow":
-            require_finite(rows, self)
-            raise refuse(
-                self,
-                "Floating-point under-/overflow: the entries are too large, their squares, times C, overflow. Divide X "
-                "by a constant.",
-            )
+            raise self._overflow(rows)
         self.coef_, self.intercept_ = problem.unpack(found.x) if self._share else problem.centred(found.x)
         self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
         self.separator_ = self._separator(problem, found)
@@ -205,6 +201,14 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         if self.solver != "liblinear":
             self._keep_type(X)
         return self
+
+    def _overflow(self, rows: Rows) -> ValueError:
+        require_finite(rows, self)
+        return refuse(
+            self,
+            "Floating-point under-/overflow: the entries are too large, their squares, times C, overflow. Divide X by "
+            "a constant.",
+        )
 
     @property
     def _share(self) -> float:
@@ -278,7 +282,6 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             )  # fmt: skip
         if self.penalty == "elasticnet" and self.l1_ratio is None:
             raise refuse(self, "l1_ratio must be specified when penalty is elasticnet.")
-        self._warn_of_contradictions()
 
     def _warn_of_contradictions(self) -> None:
         """Tell, as scikit-learn does, which of two parameters that contradict each other counts."""

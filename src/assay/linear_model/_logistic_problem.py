@@ -26,6 +26,7 @@ from assay.scan.memory import in_stretches
 
 _SAMPLE = 20_000  # rows on whose optimum Newton starts, when there are at least ten times as many
 _WIDE = 1_500  # columns beyond which the Hessian is not formed
+_WIDE_CLASSES = 150  # the same for the coefficients of several classes
 _FORCING = 0.02  # residual that conjugate gradients leave of a Newton step; the next step sees to the rest
 _FORCING_SPARSE = 0.1  # of rows with few entries, where a new Hessian costs next to nothing
 _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9)  # tried in turn on a Hessian that is singular up to rounding
@@ -126,7 +127,7 @@ class Problem(NamedTuple):
 
     def curvature(self, x: np.ndarray) -> Solve:
         """Return a function that solves with the Hessian at x."""
-        if self.n_classes == 2 and not self.by_products:
+        if not self.by_products:
             return self._factored(x)
         multiply = partial(self._multiply, self._products(*self.unpack(x)))
         precondition = self.precondition or self.preconditioner()
@@ -135,15 +136,19 @@ class Problem(NamedTuple):
 
     @property
     def by_products(self) -> bool:
-        """Whether the Hessian of one class is only multiplied with: of many columns, or of few entries."""
-        return self.rows.n_features > _WIDE or thin_block(self.rows) is not None
+        """Whether the Hessian is only multiplied with: of many coefficients, or of few entries."""
+        size = self.n_outputs * self.rows.n_features
+        return size > (_WIDE if self.n_classes == 2 else _WIDE_CLASSES) or thin_block(self.rows) is not None
 
     def _factored(self, x: np.ndarray) -> Solve:
-        hessian = self.rows.sum(binary_hessian, *self.unpack(x), self.cost)
+        statistic = binary_hessian if self.n_classes == 2 else multinomial_hessian
+        hessian = self.rows.sum(statistic, *self.unpack(x), self.cost)
         d = self.rows.n_features
-        hessian[np.arange(d), np.arange(d)] += self.penalty
-        hessian[d, d] += self.on_intercept
-        hessian = hessian if self.intercept else hessian[:d, :d]
+        penalties = np.tile(np.append(np.full(d, self.penalty), self.on_intercept), self.n_outputs)
+        hessian[np.diag_indices(len(penalties))] += penalties
+        if not self.intercept:
+            free = np.arange(len(penalties)) % (d + 1) < d
+            hessian = hessian[np.ix_(free, free)]
         return _solver(hessian)
 
     def _products(self, coef: np.ndarray, intercept: np.ndarray) -> Product:
@@ -161,7 +166,7 @@ class Problem(NamedTuple):
         """Return the solve with Bohning's bound on the Hessian, 1/2 (1/4 for two classes) sum C_i x_i x_i^T,
         diagonal if wide."""
         d = self.rows.n_features
-        if self.by_products:
+        if self.rows.n_features > _WIDE or thin_block(self.rows) is not None:
             squares = self.column_scale() ** 2
             return lambda g: g / squares
         gram = (0.25 if self.n_classes == 2 else 0.5) * self.rows.sum(second_moments, self.cost)
@@ -229,7 +234,7 @@ def minimise(
         coef, intercept = problem.centred(x)
         return log.step(value, float(np.linalg.norm(gradient)), coef_=coef, intercept_=intercept)
 
-    if problem.n_classes > 2 or problem.by_products:
+    if problem.by_products:
         problem = problem._replace(precondition=problem.preconditioner())
     if solver == "lbfgs":
         return _rested(_lbfgs(problem, start, done, told, max_iter, target), rounding)
@@ -457,15 +462,15 @@ def squares(block: Block, cost: np.ndarray) -> np.ndarray:
 
 
 def probabilities(block: Block, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return softmax(s) and logsumexp(s) - s_y."""
-    s = block.X @ coef.T
-    s += intercept
-    s -= s.max(axis=1, keepdims=True)
-    own = s[np.arange(len(s)), block.y]
+    """Return softmax(s) and logsumexp(s) - s_y; a class's entries are side by side, since there are few classes."""
+    s = np.ascontiguousarray(coef @ block.X.T)
+    s += intercept[:, None]
+    s -= s.max(axis=0)
+    own = s[block.y, np.arange(s.shape[1])]
     np.exp(s, out=s)
-    total = s.sum(axis=1)
-    s /= total[:, None]
-    return s, np.log(total) - own
+    total = s.sum(axis=0)
+    s /= total
+    return s.T, np.log(total) - own
 
 
 def multinomial(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> Sums:
@@ -482,9 +487,23 @@ def multinomial_product(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the Hessian times (V, v0): rows C_i (p * u - p <p, u>), u = V x + v0."""
     p, _ = probabilities(block, coef, intercept)
-    u = block.X @ v.T + v0
-    along = p * (u - (p * u).sum(axis=1, keepdims=True)) * np.broadcast_to(costs(block, cost), len(p))[:, None]
-    return along.T @ block.X, along.sum(axis=0)
+    u = v @ block.X.T + v0[:, None]
+    along = p.T * (u - (p.T * u).sum(axis=0)) * np.broadcast_to(costs(block, cost), len(p))
+    return along @ block.X, along.sum(axis=1)
+
+
+def multinomial_hessian(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Return the Hessian, (K (d + 1), K (d + 1)): blocks sum C_i p_ik ((k == l) - p_il) (x, 1)(x, 1)^T."""
+    p, _ = probabilities(block, coef, intercept)
+    K, d = coef.shape
+    a = np.column_stack([block.X, np.ones(len(p))])
+    weighed = p.T * np.broadcast_to(costs(block, cost), len(p))
+    hessian = np.empty((K, d + 1, K, d + 1))
+    for k in range(K):
+        for j in range(k, K):
+            hessian[k, :, j] = (a.T * (weighed[k] * ((k == j) - p[:, j]))) @ a
+            hessian[j, :, k] = hessian[k, :, j]
+    return hessian.reshape(K * (d + 1), -1)
 
 
 def errors(block: Block, coef: np.ndarray, intercept: np.ndarray) -> int:

@@ -10,6 +10,7 @@ Method: one pass sums G, one eigendecomposition of it serves all penalties, and 
         all of them. Rows fewer than columns: the same in the dual, A A^T in place of G.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
@@ -52,7 +53,8 @@ class _Penalties:
         for place, alpha in enumerate(np.ravel(np.asarray(value, dtype=object))):
             which = f"{name}[{place}]" if np.size(value) > 1 else name
             if not isinstance(alpha, Real):
-                raise TypeError(f"{type(owner).__name__}: {which} must be an instance of float, not {type(alpha)}.")
+                kind = type(alpha).__name__
+                raise TypeError(f"{type(owner).__name__}: {which} must be an instance of float, not {kind}.")
             strictly = owner.cv is None
             if not 0.0 <= float(alpha) < np.inf or (strictly and alpha == 0):
                 sign = ">" if owner.cv is None else ">="
@@ -151,6 +153,12 @@ class RidgeCV(LeastSquares):
             raise refuse(self, f"cv!=None and {name}=True are incompatible")
         rows = read_rows(self, X, y, sample_weight, multi_output=True)
         given = params if sample_weight is None else {**params, "sample_weight": sample_weight}
+        if self.cv is None and self.gcv_mode == "svd" and issparse(X):
+            warnings.warn(
+                "RidgeCV: The 'svd' mode is not supported for sparse X, we fallback to gcv_mode='eigen'.",
+                FutureWarning,
+                stacklevel=3,
+            )
         equations = Equations(rows, Options(bool(self.fit_intercept)))
         with fit_log(self, 1, X, y, sample_weight) as log:
             if self.cv is None:

@@ -78,6 +78,7 @@ METHODS = {
     "LinearSVR": "线性支持向量回归",
     "LinearSeparator": "线性分离器",
     "LogisticRegression": "对数几率回归",
+    "LogisticRegressionCV": "交叉验证逻辑回归",
     "MLPClassifier": "多层前馈神经网络",
     "MLPRegressor": "神经网络回归",
     "MaskedFeatures": "掩码特征（自监督）",

@@ -61,6 +61,7 @@ REASONS = {
     "why.fold-predictor": "The checker has no predictor for the numbers of a fold's model.",
     "why.fold-weights": "The weights were learnt from models of folds, which are not kept.",
     "why.forest-bags": "Every forest was fitted to every row, or these are other rows; lower max_samples.",
+    "why.mean-of-folds": "The coefficients are means over folds (refit=False), the minimum of no problem.",
     "why.free-intercept": "The penalty does not include a free intercept, which one row can move far.",
     "why.free-intercept-gap": "A free intercept is not penalised: the gap does not bound what leaving a row out changes.",
     "why.function-inseparable": "The function does not separate the classes: no margin bounds the updates.",

@@ -60,6 +60,7 @@ REASONS = {
     "why.fold-predictor": "检查器没有某折模型的数值预测器。",
     "why.fold-weights": "权重是由各折的模型学得的，这些模型没有保存。",
     "why.forest-bags": "每个森林都见过每一行，或者这些是别的行；可减小 max_samples。",
+    "why.mean-of-folds": "系数是各折的平均（refit=False），不是任何问题的最小点。",
     "why.free-intercept": "截距不受惩罚项约束，一行就能使它移动很远。",
     "why.free-intercept-gap": "截距不受惩罚项约束：由间隙不能界定去掉一行会带来多大改变。",
     "why.function-inseparable": "该函数没有把各类分开：没有间隔可以界定更新次数。",

@@ -16,7 +16,6 @@ MODULES = (
     "linear_model._perceptron",
     "optim.constrained",
     "optim.descent",
-    "optim.descent",
     "preprocessing._transforms",
 )
 

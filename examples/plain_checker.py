@@ -179,7 +179,7 @@ def check(path: str, train: Rows, holdout: Rows) -> Iterator[tuple[str, str]]:
     """Yield the code of each claim with its verdict; raise Rejected if file, rows or ledger are not what they say."""
     model, certificate = read_file(path)
     named = {"learner": model.record["learner"], "family": model.record["family"], "digest": model.digest}
-    if certificate["format"] != "assay-certificate/3" or certificate["model"] != named:
+    if certificate["format"] != "assay-certificate/4" or certificate["model"] != named:
         raise Rejected("the certificate is about another model")
     sets = {"train": train, "holdout": holdout}
     for name, said in certificate["data"].items():

@@ -29,8 +29,11 @@ from assay import persist
 from assay.checker.family import find
 from assay.claims.claim import ModelReference
 from assay.claims.model import StoredModel
+from assay.export import onnx_model
 from assay.learning.memory import Drift
 from assay.persist import ModelFileError
+from assay.report import model_card
+from assay.serve import openapi
 from tests.cost_inputs import Case, Mutants, cases
 from tests.watched import Outcome, at_stage, watch
 
@@ -143,6 +146,10 @@ def questions(model: Any, case: Case) -> Iterator[tuple[str, Any]]:
             yield name, lambda method=method: _used(method(rows, y))
     if getattr(model, "memory", None) is not None and rows is not None:
         yield "drift", lambda: _drift(model, rows)
+    yield "onnx", lambda: onnx_model(model)
+    if hasattr(model, "encoding"):
+        yield "card", lambda: model_card.html(model, case.certificate, "model.assay")
+        yield "description", lambda: openapi.page(openapi.description(model, "", False))
 
 
 def _drift(model: Any, table: Any) -> None:

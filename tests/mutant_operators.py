@@ -127,6 +127,8 @@ def _sites(node: ast.AST) -> Iterator[ast.AST]:
 def _inside(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, _SKIPPED) or (isinstance(node, ast.keyword) and node.arg in _LIMITS):
         return
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and any(map(_tolerance, (node.left, node.right))):
+        return
     if isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise):
         for statement in node.orelse:
             yield from _inside(statement)
@@ -156,7 +158,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield "comparison", ast.Compare(node.left, ops, node.comparators)
     elif isinstance(node, ast.BoolOp):
         yield "dropped", node.values[0] if len(node.values) == 2 else ast.BoolOp(node.op, node.values[:-1])
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, float) and not _tolerance(node.value):
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float) and not _tolerance(node):
         yield "constant", ast.Constant(1 if node.value == 0 else 2 * node.value)
     elif isinstance(node, ast.Call):
         yield from _of_call(node)
@@ -176,9 +178,9 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, ast.AST]]:
             yield "swapped", ast.Call(node.func, [second, first, *rest], node.keywords)
 
 
-def _tolerance(value: float) -> bool:
-    """Tell whether a number allows for rounding: twice as much is no slip."""
-    return 0 < value <= 1e-6
+def _tolerance(node: ast.AST) -> bool:
+    """Tell whether a number allows for rounding: twice as much, or relative to something else, is no slip."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value <= 1e-6
 
 
 def _text(node: ast.BinOp) -> bool:

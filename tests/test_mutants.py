@@ -112,11 +112,12 @@ def test_the_slips_of_each_kind(tmp_path):
         '    """Text: 1 + 2."""\n'
         "    y = -a + b / 3\n"
         "    y += len(x)\n"
+        "    z = abs(y) < 1e-12 * (1.0 + y)\n"
         "    for i in range(1, 4, b):\n"
         "        y = g(a, b) if a <= b and i == 0 else max(a, b)\n"
         "    return 'a' + 'b' if y else x[0.5]\n"
     )
-    found = {(one.kind, one.before, one.after) for one in mutants(Function(str(file), "f", 1), range(1, 9))}
+    found = {(one.kind, one.before, one.after) for one in mutants(Function(str(file), "f", 1), range(1, 10))}
     assert found == {
         ("sign", "-a + b / 3", "-a - b / 3"),
         ("dropped", "-a + b / 3", "-a"),
@@ -135,6 +136,7 @@ def test_the_slips_of_each_kind(tmp_path):
         ("comparison", "i == 0", "i != 0"),
         ("constant", "0", "1"),
         ("constant", "0.5", "1.0"),
+        ("comparison", "abs(y) < 1e-12 * (1.0 + y)", "abs(y) >= 1e-12 * (1.0 + y)"),
     }
 
 

@@ -1,11 +1,13 @@
 """Model files: what is saved comes back, damage is noticed, and nothing in a file is ever run."""
 
+import base64
 import io
 import json
 import os
 import random
 import stat
 import zipfile
+from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
@@ -370,7 +372,19 @@ def test_a_certificate_survives_json(fitted):
         assert mine.value == other.value
         assert mine.delta == other.delta
         assert all(np.array_equal(mine.witness[name], other.witness[name]) for name in mine.witness)
-    assert np.array_equal(again.split["holdout"], certificate.split["holdout"])
+    assert all(np.array_equal(again.split[name], certificate.split[name]) for name in ("train", "holdout"))
+
+
+@pytest.mark.parametrize("rows", [5, 8, 1000])
+def test_a_split_is_a_bit_for_each_row(rows, fitted):
+    held = np.flatnonzero(np.random.default_rng(rows).random(rows) < 0.3)
+    split = {"train": np.setdiff1d(np.arange(rows), held), "holdout": held, "seed": np.array([7])}
+    text = to_json(replace(fitted[1], split=split))
+    record = json.loads(text)["split"]
+    bits = "".join(f"{byte:08b}" for byte in base64.b64decode(record["holdout"]))
+    assert [i for i, bit in enumerate(bits) if bit == "1"] == held.tolist()
+    assert len(bits) == -(-rows // 8) * 8
+    assert all(np.array_equal(from_json(text).split[name], split[name]) for name in split)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +405,10 @@ def test_a_certificate_survives_json(fitted):
         (("claims", 0, "witness"), {"a": {"dtype": "<f8", "shape": [2**60], "base64": ""}}, "does not match"),
         (("claims", 0, "witness"), {"a": {"dtype": "<f8", "shape": [-1], "base64": ""}}, "does not match"),
         (("claims", 0, "witness"), {"a": {"dtype": "<f8", "shape": [1], "base64": "!!"}}, "base64"),
-        (("split", "train"), [1, 2], "expected dict"),
+        (("split", "holdout"), [1, 2], "expected str"),
+        (("split", "rows"), 10**9, "does not match"),
+        (("split", "rows"), -8, "does not match"),
+        (("split", "seed"), 1.5, "expected int"),
         (("data", "train", "labels"), [1], "expected str"),
     ],
 )

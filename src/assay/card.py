@@ -59,7 +59,7 @@ class Card:
         "serial" if it has members that rest on those before them, "parallel" if members do not know of each other.
     role : str
         "alone" if `assay learn` tries it unasked, "named" if only where it is named; of what is made of other learners
-        what it does with them: "vote", "stack", "threshold", "cost", "reduction" or "sample".
+        what it does with them: "vote", "stack", "threshold", "cost", "target", "reduction" or "sample".
     first : int
         Its place in the list of learners that `assay learn` tries first; 0 if it is tried later.
     light : bool

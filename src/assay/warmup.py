@@ -1,6 +1,8 @@
-"""Compile the usual loops once: fit, predict and certify each learner on a few rows."""
+"""Compile loops once: those that the main job uses, by studies of small tables; or those of every learner, by fitting,
+predicting and certifying each on a few rows."""
 
 import contextlib
+import os
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +13,44 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from assay.base import Learner
+from assay.learning import learn
 from assay.registry import learners
+
+
+def studies() -> list[tuple[str, Callable[[], None]]]:
+    """Return name and work of studies that use the loops of `assay learn`: of two and more classes and of numbers, on
+    numeric columns alone, and with nominal ones and missing values. Workers compile side by side."""
+    return [
+        (f"{name} of {'mixed' if mixed else 'numeric'} columns", partial(_study, target, mixed))
+        for mixed in (True, False)
+        for name, target in (("two classes", 2), ("three classes", 3), ("numbers", 0))
+    ]
+
+
+def _study(n_classes: int, mixed: bool) -> None:
+    """Learn from a table of a few hundred rows; nothing is written to the ledger of looks."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(480, 3))
+    total = x[:, 0] + x[:, 1] ** 2 + 0.3 * rng.normal(size=len(x))
+    table: dict[str, Any] = {f"x{j}": x[:, j] for j in range(3)}
+    if mixed:
+        table["x2"] = np.where(rng.random(len(x)) < 0.1, np.nan, x[:, 2])
+        table["kind"] = np.array(["a", "b", "c", "d"])[rng.integers(4, size=len(x))]
+        table["sign"] = np.array([None, "minus", "plus"], dtype=object)[
+            rng.integers(1, 3, len(x)) * (rng.random(len(x)) > 0.1)
+        ]
+    place = np.searchsorted(np.quantile(total, np.arange(1, n_classes) / n_classes), total) if n_classes else total
+    table["y"] = np.array([f"c{one}" for one in place]) if n_classes else total
+    before = os.environ.get("ASSAY_LOOKS")
+    os.environ["ASSAY_LOOKS"] = "off"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            learn(table, "y")
+    finally:
+        del os.environ["ASSAY_LOOKS"]
+        if before is not None:
+            os.environ["ASSAY_LOOKS"] = before
 
 
 def steps() -> list[tuple[str, Callable[[], None]]]:

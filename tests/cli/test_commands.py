@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 import random
 import re
 import subprocess
@@ -422,8 +423,37 @@ def test_methods_lists_every_learner_as_table_and_json():
     assert "nominal" in next(card["input"] for card in cards if card["learner"] == "RandomForestClassifier")
 
 
-def test_warmup_runs():
-    assert f"Compiled the loops of {len(assay.learners())} learners" in run("warmup").stderr
+def test_warmup_studies_small_tables_and_leaves_no_trace(monkeypatch):
+    """Two and three classes and numbers, with and without nominal columns; the ledger knows nothing of them."""
+    from assay import warmup
+
+    studies, ledgers, learn = [], [], assay.learn
+
+    def few(table, target):
+        ledgers.append(os.environ["ASSAY_LOOKS"])
+        studies.append(learn(table, target, trials=1, workers=0))
+
+    before = os.environ.get("ASSAY_LOOKS")
+    monkeypatch.setattr(warmup, "learn", few)
+    assert "Compiled the loops of assay learn." in run("warmup").stderr
+    assert {(one.task, len(getattr(one.model, "classes_", ()))) for one in studies} == {
+        ("classify", 2), ("classify", 3), ("regress", 0)
+    }  # fmt: skip
+    kinds = [{column.type.kind for column in one.features.columns.values()} for one in studies]
+    assert sorted(map(sorted, kinds)) == [["nominal", "numeric"]] * 3 + [["numeric"]] * 3
+    assert set(ledgers) == {"off"}
+    assert os.environ.get("ASSAY_LOOKS") == before
+
+
+def test_warmup_of_every_learner(monkeypatch):
+    from assay import warmup
+    from assay.cli import listing
+
+    done = []
+    monkeypatch.setattr(warmup, "studies", lambda: [("studies", lambda: done.append("studies"))])
+    monkeypatch.setattr(warmup, "_exercise", done.append)
+    listing.warmup(True)
+    assert done == ["studies", *assay.learners()]
 
 
 def test_help_loads_nothing_that_is_slow_to_load():

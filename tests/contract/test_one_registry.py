@@ -48,4 +48,4 @@ def test_the_first_list_of_a_study_has_one_learner_in_each_place(task):
     assert sum(kind.card.quick for kind in assay.learners(task)) == 1
     roles = [kind.card.role for kind in assay.learners(task)]
     assert {role: roles.count(role) for role in ("vote", "stack")} == {"vote": 1, "stack": 1}
-    assert set(roles) <= {"alone", "named", "vote", "stack", "threshold", "cost", "reduction", "sample"}
+    assert set(roles) <= {"alone", "named", "vote", "stack", "threshold", "cost", "target", "reduction", "sample"}

@@ -3,7 +3,9 @@
 import re
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -304,3 +306,36 @@ def test_the_graph_says_what_the_checker_is_sure_of_on_borderline_rows(model: An
     except Refused:
         pytest.skip("a score overflows")
     assert face.agrees(known, np.arange(len(rows)), said).all()
+
+
+def _forged(model: Any, **arrays: Any) -> Any:
+    stored = model.stored()
+    return built(replace(stored, arrays={**stored.arrays, **arrays}))
+
+
+def test_a_small_model_makes_a_small_graph() -> None:
+    """A table of levels that many nodes share, and votes of pairs of many classes: once as large as their product."""
+    X, y = load_iris(return_X_y=True)
+    K = 300
+    pairs, machine = K * (K - 1) // 2, SVC(kernel="linear").fit(X, y)
+    many = _forged(
+        machine, classes_=np.arange(K), pair_coef_=np.zeros((pairs, 1)), intercept_=np.zeros(pairs),
+        support_vectors_=machine.support_vectors_[:1], support_=np.zeros(1, np.int64), class_weight_=np.ones(K),
+    )  # fmt: skip
+    n = 2001
+    inner = (np.arange(n) % 2 == 0) & (np.arange(n) < n - 1)
+    tree = DecisionTreeClassifier(max_depth=1).fit(X[:, :1], y > 0)
+    arrays = {name: np.resize(a, (n, *a.shape[1:])) for name, a in tree.stored().arrays.items() if "node_" in name}
+    arrays |= {
+        "tree_root_": np.zeros(1, np.int64), "node_child_": np.where(inner, np.arange(n) + 1, -1),
+        "node_table_": np.where(inner, 0, -1), "node_column_": np.where(inner, 0, -1),
+        "node_missing_": np.where(inner, 0, -1), "branch_tables_": np.arange(n)[None] % 2,
+    }  # fmt: skip
+    for model in (many, _forged(tree, **arrays)):
+        tracemalloc.start()
+        try:
+            with pytest.raises(ValueError, match="far larger than the model"):
+                onnx_model(model)
+            assert tracemalloc.get_traced_memory()[1] < 2**28
+        finally:
+            tracemalloc.stop()

@@ -178,6 +178,7 @@ def test_reproducing_property_and_the_bound_by_the_norm():
     for point in Z:
         section = Expansion(kernel, point[None], np.ones(1))
         value = h(point[None])[0]
+        assert value == pytest.approx(h.alpha @ np.exp(-0.6 * np.sum((X - point) ** 2, axis=1)))
         assert h.inner(section) == pytest.approx(value)
         assert abs(value) <= h.norm * np.sqrt(kernel(point[None])[0, 0]) + 1e-12
 

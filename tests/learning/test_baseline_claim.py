@@ -12,6 +12,7 @@ from assay import learn, verify
 from assay.guarantees.ledger import CertifyOptions
 from assay.guarantees.seal import issue
 from assay.learning import baseline
+from assay.learning.metrics import Metric
 from assay.linear_model import LogisticRegression
 from assay.theory.concentration import betting_upper, clopper_pearson_lower, clopper_pearson_upper
 
@@ -240,7 +241,7 @@ def test_one_that_could_not_be_finished_is_named():
         baseline=base,
         candidates=[chosen, better, base],
         rows=(90, 30),
-        metric=SimpleNamespace(name="error"),
+        metric=Metric("error"),
     )
     assert "SVC had 10.0 %, and could not be fitted" in _choice(found)
     found.candidates = [chosen, base]

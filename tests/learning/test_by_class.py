@@ -16,6 +16,7 @@ from assay import verify
 from assay.guarantees.ledger import CertifyOptions
 from assay.guarantees.seal import issue
 from assay.imbalance import ThresholdClassifier
+from assay.learning.metrics import Metric
 from assay.linear_model import LogisticRegression
 from assay.theory.holdout import balanced_upper
 
@@ -255,3 +256,88 @@ def test_f1_is_of_the_class_that_is_rare_among_the_training_rows():
     assert chosen_metric("f1", None, "classify", np.array([0, 1, 2]), 3).positive is None
     mostly = chosen_metric("f1", None, "classify", np.array([0, 0, 1]), 2)
     assert mostly.of(np.array([1, 1, 1, 0]), np.array([1, 1, 0, 0]), None, 2) == pytest.approx(1 - 0.8)
+
+
+LABELS = np.array(["a", "b", "c"])
+
+
+@pytest.mark.parametrize("name", ["error", "balanced", "f1", "logloss", "brier", "auc", "cost"])
+@pytest.mark.parametrize("n", [2, 3])
+def test_metrics_on_held_out_rows_are_those_of_scikit_learn(name, n):
+    from sklearn import metrics
+
+    rng = np.random.default_rng(n)
+    y, shares = rng.choice(LABELS[:n], 80), rng.dirichlet(np.ones(n), 80)
+    told = LABELS[shares.argmax(axis=1)]
+    cost = rng.random((n, n))
+    metric = Metric(name, cost if name == "cost" else None, 1 if name == "f1" and n == 2 else None)
+    codes = np.searchsorted(LABELS, y)
+    expected = {
+        "error": lambda: 1 - metrics.accuracy_score(y, told),
+        "balanced": lambda: 1 - metrics.balanced_accuracy_score(y, told),
+        "f1": lambda: metrics.f1_score(y, told, **({"pos_label": "b"} if n == 2 else {"average": "macro"})),
+        "logloss": lambda: metrics.log_loss(y, shares, labels=LABELS[:n]),
+        "brier": lambda: 0.5 * np.mean(((shares - np.eye(n)[codes]) ** 2).sum(axis=1)),
+        "auc": lambda: metrics.roc_auc_score(y == "b", shares[:, 1]) if n == 2 else (
+            metrics.roc_auc_score(y, shares, multi_class="ovr")
+        ),
+        "cost": lambda: cost[codes, np.searchsorted(LABELS, told)].mean(),
+    }[name]()  # fmt: skip
+    assert metric.on(y, told, shares, LABELS[:n]) == pytest.approx(expected)
+
+
+def test_classes_that_nobody_predicts_count_as_errors_and_cost_most():
+    y, told, classes = np.array(["a", "b", "x", "0"]), np.array(["a", "b", "a", "b"]), LABELS[:2]
+    shares = np.array([[0.8, 0.2], [0.4, 0.6], [0.9, 0.1], [0.3, 0.7]])
+    assert Metric("error").on(y, told, shares, classes) == 0.5
+    assert Metric("cost", np.array([[0.0, 2.0], [7.0, 0.0]])).on(y, told, None, classes) == 2 * 7 / 4
+    assert Metric("brier").on(y, told, shares, classes) == pytest.approx(
+        0.5 * np.mean([2 * 0.2**2, 2 * 0.4**2, 0.81 + 0.01 + 1, 0.09 + 0.49 + 1])
+    )
+    assert Metric("logloss").on(y, told, shares, classes) > 10
+
+
+@pytest.mark.parametrize("metric", ["auc", "logloss", "rmse", "r2"])
+def test_every_column_of_the_leaderboard_is_in_the_metric(metric):
+    """The hold-out column is what scikit-learn measures with the model; the baseline's is known."""
+    from sklearn import metrics
+
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(400, 2))
+    total = x.sum(axis=1) + 0.5 * rng.normal(size=400)
+    classes = metric in ("auc", "logloss")
+    table = {"a": x[:, 0], "b": x[:, 1], "y": np.where(total > 0.5, "yes", "no") if classes else total}
+    name = "LogisticRegression" if classes else "Ridge"
+    study = assay.learn(table, "y", metric=metric, learners=[name], trials=1, workers=0)
+    rows, y = study.holdout
+    told = study.model.predict_proba(rows)[:, 1] if classes else study.model.predict(rows)
+    base = study.baseline
+    expected = {
+        "auc": lambda: metrics.roc_auc_score(y == "yes", told),
+        "logloss": lambda: metrics.log_loss(y == "yes", told),
+        "rmse": lambda: metrics.mean_squared_error(y, told) ** 0.5,
+        "r2": lambda: metrics.r2_score(y, told),
+    }[metric]()
+    assert study.chosen.holdout_metric == pytest.approx(expected)
+    assert f"{expected:.4g}" in repr(study).splitlines()[1]
+    assert f"Held-out {metric}" in repr(study)
+    assert {"auc": 0.5, "r2": 0.0}.get(metric, base.cv) == pytest.approx(base.cv)
+    if metric == "auc":
+        assert base.holdout_metric == 0.5
+        assert study.chosen.metric_bound == next(c.value for c in study.certificate if c.name == "holdout.auc")
+        assert "Certified auc at least" in repr(study)
+    else:
+        assert study.chosen.metric_bound is None
+        assert f"{expected:.4g}" in study.why
+
+
+def test_the_baseline_of_a_cost_is_the_cheapest_constant():
+    """With missed ones at ten times the price always saying "yes" is cheaper than always saying the commonest class."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=300)
+    table = {"x": x, "y": np.where(x + 0.3 * rng.normal(size=300) > 0.8, "yes", "no")}
+    study = assay.learn(table, "y", cost=[[0, 1], [10, 0]], learners=["LogisticRegression"], trials=1, workers=0)
+    no = 1 - np.mean(study.holdout[1] == "yes")
+    assert study.baseline.holdout_metric == pytest.approx(no)
+    assert "always yes" in study.why
+    assert "proved to beat" not in study.why

@@ -10,6 +10,7 @@ import pytest
 import assay
 from assay.learning import search as search_module
 from assay.learning import workers
+from assay.learning.events import Note
 from assay.learning.jobs import Answer, Compiling
 from assay.learning.search import Budget, Candidate, Search
 from assay.learning.split import hold_out, usual_share
@@ -265,21 +266,26 @@ def test_a_pool_knows_that_its_workers_compile(size):
         assert pool.compiling > 0
 
 
-def test_compiling_counts_where_a_time_is_asked_for(monkeypatch):
-    """The 60 s unless told are without compiling; a time that is asked for is the whole."""
-    spent = []
+def test_a_time_begins_to_run_when_loops_are_there(monkeypatch):
+    """Compiling for the first list of learners is told once and does not count, with a time that is asked for neither;
+    for the learners tried after it, it does."""
+    told, spent = [], []
 
-    def run(self, first, others):
-        self.pool.compiling += 1000.0
-        spent.append(self.budget.left())
-        raise KeyboardInterrupt
+    def judge(self, candidates, step):
+        if not spent:
+            self.pool._say_compiling()
+            self.pool._say_compiling()
+        self.pool.compiling += 1000.0 * self.pool.waits_for_loops
+        spent.append(self.pool.compiling)
 
-    monkeypatch.setattr(Search, "run", run)
-    for time_asked in (None, 60.0):
-        with pytest.raises(KeyboardInterrupt):
-            assay.learn({"a": [1.0, 2.0] * 50, "y": ["a", "b"] * 50}, "y", time=time_asked, workers=0)
-    assert spent[0] > 60
-    assert spent[1] <= 60
+    monkeypatch.setattr(Search, "_judge", judge)
+    monkeypatch.setattr(Search, "_is_over", lambda self: False)
+    table = {"a": [1.0, 2.0] * 50, "y": ["a", "b"] * 50}
+    with pytest.raises(ValueError, match="nothing was fitted"):
+        assay.learn(table, "y", time=60.0, workers=0, tell=told.append)
+    assert [one.text.code for one in told if isinstance(one, Note) and one.passing] == ["compiling"]
+    rounds = len(spent) - 4  # then other learners, and combinations of the best
+    assert spent == [1000.0 * (place + 1) for place in range(rounds)] + [1000.0 * rounds] * 4
 
 
 def test_members_of_votes_are_ones_that_certificates_read():

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn import linear_model as scikit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
@@ -176,8 +177,6 @@ def test_refusals(model, message):
 
 
 def test_groups_reach_the_splitter():
-    from sklearn import config_context
-
     X, y, _ = draw()
     groups = np.arange(len(X)) % 3
     with config_context(enable_metadata_routing=True):
@@ -192,6 +191,14 @@ def test_wide_rows_are_left_out_exactly_with_nearly_no_penalty(alphas):
     model = RidgeCV(alphas, store_cv_results=True).fit(X, y, weight)
     expected = [weight * left_out(X, y, weight, alpha, solver="svd") ** 2 for alpha in alphas]
     np.testing.assert_allclose(model.cv_results_, np.transpose(expected), rtol=1e-7)
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_routing_ends_whether_or_not_it_is_enabled(enabled):
+    """A scorer that is the model's own score asked the model for its routing, without end."""
+    with config_context(enable_metadata_routing=enabled):
+        for model in (RidgeCV(), RidgeCV(scoring="r2"), LassoCV(), ElasticNetCV(), LogisticRegressionCV(scoring=None)):
+            assert "splitter" in str(model.get_metadata_routing())
 
 
 def classes(n=90, d=4, k=2, seed=0):

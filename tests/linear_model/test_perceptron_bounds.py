@@ -59,6 +59,10 @@ def test_mistake_bound_from_the_first_row(rule, n, d):
         np.testing.assert_allclose(trace.w, path[-1])
         scores = path[:-1] @ signed.T
         assert np.all(scores[steps[:-1], trace.updates] <= 0)
+        if rule == "first":  # from zero every row is violated, so the first one is added first
+            zero = perceptron_trace(A, labels, start="zero", target=w_f)
+            assert zero.updates.tolist() == [0, *trace.updates]
+            np.testing.assert_allclose(zero.squares, [0, *trace.squares])
         if rule != "random":
             chosen = (scores <= 0).argmax(axis=1) if rule == "first" else scores.argmin(axis=1)
             assert np.array_equal(trace.updates, chosen)

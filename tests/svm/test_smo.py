@@ -89,6 +89,9 @@ def test_no_partner_that_moves_is_farther_or_changes_faster(rule):
             _, new_j, *_ = textbook.pair_step(K, y, alpha, errors, step.i, j, C)
             assert abs(new_j - alpha[j]) <= 1e-9 * (1 + alpha[j])
         alpha[step.i], alpha[step.j], b = step.alpha_i, step.alpha_j, step.b
+        for one in (step.i, step.j):
+            if 0 < alpha[one] < C:  # b is such that a free row has no error
+                assert K[one] @ (alpha * y) + b == pytest.approx(y[one], abs=1e-9)
 
 
 @pytest.mark.mission("KER-49", "KER-50")

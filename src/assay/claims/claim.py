@@ -15,7 +15,7 @@ import numpy as np
 from assay.claims.definitions import Definition
 from assay.claims.directory import definition
 
-FORMAT = "assay-certificate/3"
+FORMAT = "assay-certificate/4"
 
 Witness = Mapping[str, np.ndarray]
 

@@ -25,7 +25,6 @@ from assay.claims.definitions import names, register
 from assay.claims.directory import code
 
 DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
-_OLDER = ("assay-certificate/1", "assay-certificate/2")
 _NESTING = 32
 _STRING_OR_BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)  # an open string ends the text
 
@@ -48,7 +47,7 @@ def from_json(text: str | bytes) -> Certificate:
     """Return the certificate written in `text`, or raise `DocumentError` saying what is wrong and where."""
     read = _of_type(strict_json(text), dict, "certificate")
     if (found := read.get("format")) != FORMAT:
-        again = " Its claims had another meaning: certify the model again." if found in _OLDER else ""
+        again = " It was written otherwise before: certify the model again." if str(found) < FORMAT else ""
         raise DocumentError(f"certificate: the format is {str(found)[:40]!r}; this version reads {FORMAT!r}.{again}")
     record = _fields(
         {"looks": None, "time": None, **read}, "certificate", looks=(dict, None), format=str, model=dict, data=dict,
@@ -63,7 +62,7 @@ def from_json(text: str | bytes) -> Certificate:
         delta_total=_probability(record["delta_total"], "delta_total"),
         not_applicable=tuple(_not_applicable(one) for one in record["not_applicable"]),
         unreported=tuple(_unreported(one) for one in record["unreported"]),
-        split=None if record["split"] is None else _arrays(record["split"], "split"),
+        split=None if record["split"] is None else _split(record["split"]),
         looks=None if record["looks"] is None else _looks(record["looks"]),
         time=None if record["time"] is None else _time(record["time"]),
     )
@@ -116,7 +115,7 @@ def _certificate_record(certificate: Certificate) -> dict[str, Any]:
             for name, one in certificate.data.items()
         },
         "delta_total": certificate.delta_total,
-        "split": None if certificate.split is None else _array_records(certificate.split),
+        "split": None if certificate.split is None else _split_record(certificate.split),
         "claims": [_claim_record(claim) for claim in certificate.claims],
         "not_applicable": [{"template": code(one.name), "reason": one.reason} for one in certificate.not_applicable],
         "unreported": [[code(name), delta] for name, delta in certificate.unreported],
@@ -144,6 +143,14 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def _split_record(split: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return a bit for each row of the table, 1 for those that are held out."""
+    held = np.zeros(len(split["train"]) + len(split["holdout"]), dtype=bool)
+    held[split["holdout"]] = True
+    bits = base64.b64encode(np.packbits(held).tobytes()).decode()
+    return {"rows": len(held), "seed": int(split["seed"][0]) if "seed" in split else None, "holdout": bits}
+
+
 def _array_records(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return {name: _array_record(name, np.asarray(array)) for name, array in arrays.items()}
 
@@ -154,6 +161,14 @@ def _array_record(name: str, array: np.ndarray) -> dict[str, Any]:
         raise DocumentError(f"{name}: arrays of type {array.dtype} cannot be part of a certificate.")
     data = np.ascontiguousarray(array, dtype=dtype).tobytes()
     return {"dtype": dtype, "shape": list(array.shape), "base64": base64.b64encode(data).decode()}
+
+
+def _split(record: Any) -> dict[str, np.ndarray]:
+    fields = _fields(record, "split", rows=int, seed=(int, None), holdout=str)
+    packed = {"dtype": "|u1", "shape": [-(-fields["rows"] // 8)], "base64": fields["holdout"]}
+    held = np.unpackbits(_array(packed, "split.holdout"))[: max(fields["rows"], 0)]
+    split = {"train": np.flatnonzero(held == 0), "holdout": np.flatnonzero(held)}
+    return split if fields["seed"] is None else {**split, "seed": np.array([fields["seed"]])}
 
 
 def _arrays(records: dict[str, Any], where: str) -> dict[str, np.ndarray]:

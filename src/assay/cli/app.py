@@ -333,12 +333,14 @@ def serve(
 
 
 @app.command()
-def warmup() -> None:
-    """Compile the usual loops once, so that first fits are fast."""
+def warmup(
+    every: Annotated[bool, typer.Option("--all", help="Those of every learner too; takes minutes.")] = False,
+) -> None:
+    """Compile the loops of assay learn once, so that first fits are fast."""
     from assay.cli import listing
 
     with _messages():
-        listing.warmup()
+        listing.warmup(every)
 
 
 def _words(text: str) -> tuple[str, ...]:

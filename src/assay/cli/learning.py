@@ -16,7 +16,6 @@ from rich.table import Table as Grid
 from assay import datasets, learning, report
 from assay.claims.directory import code
 from assay.claims.sentences import outward, up
-from assay.claims.sentences import percent as percent_up
 from assay.cli import columns
 from assay.cli.paths import keep_apart
 from assay.cli.screen import say
@@ -24,6 +23,7 @@ from assay.data import RawTable, raw_table
 from assay.data.table import listed
 from assay.learning import TASKS, Candidate, Study, percent
 from assay.learning.events import Event, Finished, First, Left, Note, Started
+from assay.learning.notebook import board_cells, board_titles
 from assay.learning.spaces import task_named
 from assay.text import shown
 
@@ -215,7 +215,8 @@ def _record(found: Study, output: Output) -> dict[str, Any]:
         {
             "learner": one.name, "settings": one.settings, "status": one.status, "cv": number(one.cv),
             "training_error": number(one.training_error), "holdout_error": number(one.holdout_error),
-            "bound": one.bound, "seconds": round(one.seconds, 4), "note": one.note,
+            "bound": one.bound, "holdout_metric": number(one.holdout_metric), "metric_bound": one.metric_bound,
+            "seconds": round(one.seconds, 4), "note": one.note,
         }
         for one in found.candidates
     ]  # fmt: skip
@@ -260,7 +261,7 @@ def leaderboard(found: Study) -> Grid:
     """Return the learners as a table, the chosen one first: of each learner its best settings."""
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("Learner")
-    for title in (f"CV {found.metric.name}", "Held-out error", "Certified at most", "Seconds"):
+    for title in board_titles(found):
         grid.add_column(title, justify="right", width=9)  # a vote's long name wraps, numbers do not
     seen = set()
     for one in found.candidates:
@@ -274,31 +275,23 @@ def leaderboard(found: Study) -> Grid:
 def _measured(found: Study) -> str:
     """Return what the columns of the leaderboard are."""
     errors = "shares of rows predicted wrongly" if found.task == "classify" else "mean absolute errors"
+    if not found.metric.error:
+        errors = f"{found.metric.name} of rows that were not fitted to"
     if found.folds:
         return (
-            f"Held-out errors are {errors}: each fold's model on its own fold, above them their mean. The bound is "
+            f"Held-out values are {errors}: each fold's model on its own fold, above them their mean. The bound is "
             f"that of the {'vote' if found.task == 'classify' else 'mean'}, with {percent(found.confidence)} "
             "confidence. Each learner is shown with its best settings."
         )
     clipped = "" if found.clip is None else f", errors counted up to {outward(found.clip, 'lower', 4)}"
     return (
-        f"Held-out errors are {errors}; the bounds of the finalists hold together with {percent(found.confidence)} "
+        f"Held-out values are {errors}; the bounds of the finalists hold together with {percent(found.confidence)} "
         f"confidence{clipped}. Each learner is shown with its best settings."
     )
 
 
-def cells(one: Candidate, found: Study) -> tuple[str, str, str, str, str]:
+def cells(one: Candidate, found: Study) -> tuple[str, ...]:
     """Return a row of the leaderboard as text."""
     if one.status == "left out":
         return shown(one.name), "", "", "left out", f"{one.seconds:.2f}"
-    bound = ""
-    if one.bound is not None:
-        bound = percent_up(one.bound) if found.task == "classify" else up(one.bound, 5)
-    judged = _error(one.cv, found.task) if found.metric.name in ("error", "balanced") else f"{one.cv:.4g}"
-    return shown(one.name), judged, _error(one.holdout_error, found.task), bound, f"{one.seconds:.2f}"
-
-
-def _error(value: float, task: str) -> str:
-    if value != value:
-        return ""
-    return f"{100 * value:.2f} %" if task == "classify" else f"{value:.5g}"
+    return shown(one.name), *board_cells(one, found)

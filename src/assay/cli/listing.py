@@ -31,19 +31,20 @@ def methods(as_json: bool) -> None:
     Console().print(grid, highlight=False)
 
 
-def warmup() -> None:
-    """Fit every learner to a few rows, with a bar."""
-    from assay.warmup import steps
+def warmup(every_learner: bool) -> None:
+    """Run small studies, and fit every learner to a few rows if that is asked for, with a bar."""
+    from assay.warmup import steps, studies
 
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        work = steps()
+        work = studies() + (steps() if every_learner else [])
         bar = progress.add_task("Compiling", total=len(work))
         for name, run in work:
             progress.update(bar, description=f"Compiling {name}")
             run()
             progress.advance(bar)
-    console.print(f"Compiled the loops of {len(work)} learners.")
+    learners = f" and of {len(registry.learners())} learners" if every_learner else ""
+    console.print(f"Compiled the loops of assay learn{learners}.")
 
 
 def _record(kind: Any) -> dict[str, Any]:

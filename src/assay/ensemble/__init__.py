@@ -27,6 +27,7 @@ from assay.ensemble._forest import (
 from assay.ensemble._forest_committee import ForestCommitteeClassifier
 from assay.ensemble._gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from assay.ensemble._hist_boosting import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from assay.ensemble._log_target import LogTargetRegressor
 from assay.ensemble._lpboost import LPBoost
 from assay.ensemble._stacking import StackingClassifier, StackingRegressor
 from assay.ensemble._voting import VotingClassifier, VotingRegressor
@@ -44,6 +45,7 @@ __all__ = [
     "HistGradientBoostingClassifier",
     "HistGradientBoostingRegressor",
     "LPBoost",
+    "LogTargetRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "RandomSubspaceClassifier",

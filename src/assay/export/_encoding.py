@@ -66,8 +66,10 @@ def _number(graph: Graph, x: str, fill: float, mean: float, scale: float) -> str
 def _slots(graph: Graph, x: str, slots: np.ndarray) -> str:
     """Return a column for each slot: 1 where x is a level of the slot. The last of `slots` is that of a gap."""
     code = graph.node("Where", graph.node("IsNaN", x), [len(slots) - 1.0], x)
-    table = (slots[:, None] == np.arange(slots.max() + 1)).astype(np.float64)
-    return graph.node("Gather", table, graph.reshape(graph.cast(code, TensorProto.INT64), -1), axis=0)
+    place = graph.reshape(graph.cast(code, TensorProto.INT64), -1)
+    slot = graph.node("Gather", graph.constant(slots, np.int64), place)
+    width = int(slots.max()) + 1
+    return graph.node("Gather", np.eye(width + 1, width), slot, axis=0)  # -1 is the last row, of zeros
 
 
 def _date_part(graph: Graph, seconds: str, name: str) -> str:

@@ -9,10 +9,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 """Versions of the operators: the oldest with everything that is needed, so that old runtimes read the file too."""
+_ROOM, _TIMES = 2**22, 16  # numbers of a graph beside the model's own: so many, and so many for each of these
 
 
 class Graph:
     """Nodes, constants, inputs and outputs of a graph; no value but an input has one of the names that are `taken`.
+
+    What is not an array of the model but is made of its sizes is asked for by `need`; it may have as many numbers as
+    `stored` ones allow, so that a small file makes a small graph.
 
     >>> graph = Graph()
     >>> x = graph.input("X", 2)
@@ -21,8 +25,9 @@ class Graph:
     ['MatMul', 'Identity']
     """
 
-    def __init__(self, taken: Collection[str] = ()) -> None:
+    def __init__(self, taken: Collection[str] = (), stored: int = 0) -> None:
         self._taken = frozenset(taken)
+        self._room = _ROOM + _TIMES * stored
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
@@ -60,6 +65,12 @@ class Graph:
         while name in self._taken:
             name = f".{name}"
         return name
+
+    def need(self, numbers: int) -> None:
+        """Refuse a graph of far more numbers than the model has."""
+        self._room -= numbers
+        if self._room < 0:
+            raise ValueError("the ONNX graph of this model would be far larger than the model.")
 
     def product(self, left: Any, right: Any) -> str:
         """Return the matrix product."""
@@ -105,6 +116,7 @@ class Graph:
 
     def one_hot(self, positions: str, size: int) -> str:
         """Return 1 at each position and 0 elsewhere."""
+        self.need(size * size)
         return self.node("Gather", np.eye(size), positions, axis=0)
 
     def squared_distances(self, x: str, points: np.ndarray) -> str:

@@ -53,9 +53,9 @@ def onnx_model(model: Any) -> Any:
     ['label', 'probabilities']
     """
     encoding = getattr(model, "encoding", None)
-    graph = Graph(() if encoding is None else [column.name for column in encoding.schema])
     learner = model if encoding is None else model.learner
     stored = stored_form(learner)
+    graph = Graph(() if encoding is None else [column.name for column in encoding.schema], _size(stored))
     x = graph.input("X", int(learner.n_features_in_)) if encoding is None else encoded_columns(graph, encoding)
     _add_outputs(graph, scores_of(graph, x, stored), stored, learner)
     return graph.model({"assay.model": stored_form(model).digest(), "assay.learner": stored.learner})
@@ -66,6 +66,11 @@ def save_onnx(model: Any, path: str | PathLike[str]) -> None:
     made = onnx_model(model)
     with written_whole(Path(path)) as part:
         part.write_bytes(made.SerializeToString())
+
+
+def _size(model: StoredModel) -> int:
+    """Return how many numbers a model stores."""
+    return sum(array.size for array in model.arrays.values()) + sum(map(_size, model.members))
 
 
 def _add_outputs(graph: Graph, scores: Scores, model: StoredModel, learner: Any) -> None:

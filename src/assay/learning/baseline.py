@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from assay.learning.metrics import Metric
 from assay.messages import Message
 
 NAME = Message("name.baseline")
@@ -17,14 +18,35 @@ def constant(y: np.ndarray, task: str) -> Any:
     return float(np.sort(y)[(len(y) - 1) // 2])
 
 
+def best_constant(metric: Metric, y: np.ndarray, classes: np.ndarray) -> Any:
+    """Return the constant that the metric is best with: the mean for squared errors, of classes the one with the least
+    loss (the first of equals; the commonest one before all others).
+
+    >>> y = np.array(["no"] * 6 + ["yes"] * 4)
+    >>> print(best_constant(Metric("f1", positive=1), y, np.unique(y)), best_constant(Metric("error"), y, np.unique(y)))
+    yes no
+    """
+    task = "classify" if len(classes) else "regress"
+    usual = constant(y, task)
+    if metric.name in ("rmse", "r2"):
+        return float(y.mean())
+    if metric.name not in ("cost", "f1"):
+        return usual
+    codes = np.searchsorted(classes, y)
+    ranked = [usual, *(label for label in classes if label != usual)]
+    return min(
+        ranked, key=lambda label: metric.of(codes, np.full(len(y), np.searchsorted(classes, label)), None, len(classes))
+    )
+
+
 def shares(codes: np.ndarray, n_classes: int) -> np.ndarray:
     """Return how often each class occurs: the probabilities that a baseline gives every row."""
     return np.bincount(codes, minlength=n_classes) / len(codes)
 
 
-def in_words(value: Any, task: str) -> Message:
-    rival = Message("rival.class", label=str(value)) if task == "classify" else Message("rival.median", value=value)
-    return Message("baseline", rival=rival)
+def in_words(value: Any, task: str, metric: str = "") -> Message:
+    number = Message("rival.mean" if metric in ("rmse", "r2") else "rival.median", value=value)
+    return Message("baseline", rival=Message("rival.class", label=str(value)) if task == "classify" else number)
 
 
 def rival(note: str) -> str:

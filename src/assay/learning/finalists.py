@@ -136,9 +136,8 @@ class Final:
             assert one.recipe is not None
             whole, task = self.problem.whole(), self.problem.task
             seed, newest = (self.problem.seed, None) if self.problem.time is None else (None, self.problem.newest_by)
-            work.append(
-                Certify(one.recipe, whole, encoding, parts[place], others, asked, task, seed, newest, self.look)
-            )
+            known = (task, seed, newest, self.look, self.search.metric)
+            work.append(Certify(one.recipe, whole, encoding, parts[place], others, asked, *known))
 
         def done(place: int, answer: Answer) -> None:
             self._take(chosen[place], answer)
@@ -167,8 +166,21 @@ class Final:
             one.training_error = problem.mean_error(problem.y, result["train"])
             one.holdout_error = problem.mean_error(problem.held_targets(), result["held"])
             one.bound = certified(result["certificate"], problem.task)
+            one.holdout_metric, metric = result["measured"], self.search.metric
+            one.metric_bound = one.bound if metric.error else metric_bound(result["certificate"], metric.name)
             self.results[id(one)] = result
         self.tell(Finished(one))
+
+
+_OF_METRIC = {"auc": "holdout.auc", "f1": "holdout.f1", "balanced": "holdout.balanced", "cost": "cost.holdout"}
+
+
+def metric_bound(certificate: Certificate, metric: str) -> float | None:
+    """Return what is proved of a metric that is no error rate or mean absolute error; None if nothing is."""
+    name = _OF_METRIC.get(metric, "")
+    if metric == "brier":
+        return min((claim.value for claim in certificate.claims if claim.params.get("loss") == "brier"), default=None)
+    return next((claim.value for claim in certificate.claims if claim.name == name), None)
 
 
 def certified(certificate: Certificate, task: str) -> float | None:

@@ -147,8 +147,11 @@ class Folds:
             raise ValueError(Message("failed.fold", fold=k + 1, reasons=failures(found.all)))
         one.status, one.name = "finalist", Message("name.fold", fold=k + 1, name=one.name)
         self.opening()
-        told = made[0].learner.predict(made[0].encode(part.raw.take(part.held), lenient=True)[0])
-        one.holdout_error = part.mean_error(part.held_targets(), told)
+        learner, X, y = made[0].learner, made[0].encode(part.raw.take(part.held), lenient=True)[0], part.held_targets()
+        told = learner.predict(X)
+        one.holdout_error = part.mean_error(y, told)
+        shares = learner.predict_proba(X) if found.metric.needs_probabilities else None
+        one.holdout_metric = found.metric.on(y, told, shares, part.classes)
         self.tell(Finished(one))
         constant = baseline.constant(part.y, part.task)
         return FoldModel(one, made[0], part.held, constant, self._answers(made[0], part.held))

@@ -151,6 +151,7 @@ class Certify:
     drawn_with: int | None = None
     newest_by: ColumnType | None = None
     look: int = 1
+    metric: Metric | None = None
     small = False
 
     def run(self) -> dict[str, Any]:
@@ -165,10 +166,18 @@ class Certify:
             raw, held, delta=self.delta, asked=self.asked, others=self.others, seed=self.drawn_with,
             time=self.newest_by, look=self.look,
         )  # fmt: skip
+        Xh = model.encode(raw.take(held), lenient=True)[0]
         return {
-            "model": model, "certificate": certificate, "seconds": seconds,
-            "train": learner.predict(X), "held": learner.predict(model.encode(raw.take(held), lenient=True)[0]),
+            "model": model, "certificate": certificate, "seconds": seconds, "train": learner.predict(X),
+            "held": learner.predict(Xh), "measured": self._measured(learner, Xh, model.labels(raw.take(held))),
         }  # fmt: skip
+
+    def _measured(self, learner: Any, X: np.ndarray, y: np.ndarray) -> float:
+        """Return the metric that was asked for, on the hold-out rows."""
+        if self.metric is None:
+            return np.nan
+        shares = learner.predict_proba(X) if self.metric.needs_probabilities else None
+        return self.metric.on(y, learner.predict(X), shares, getattr(learner, "classes_", np.empty(0)))
 
     def _training_rows(self, rows: RawTable, target: ColumnType) -> tuple[np.ndarray, np.ndarray]:
         X = self.encoding.apply(rows.read_as(self.encoding.schema))

@@ -7,7 +7,7 @@ cost      mean cost by a matrix                       mae, rmse  mean absolute, 
 r2        squared errors over those of the rows' own mean (shown as 1 minus that)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,39 @@ class Metric:
     def shown(self, loss: float) -> float:
         """Return the number that people know it by."""
         return 1 - loss if self.turned else loss
+
+    @property
+    def percent(self) -> bool:
+        """Whether it is shown in per cent."""
+        return self.name in ("error", "balanced")
+
+    def text(self, value: float) -> str:
+        """Return a number that people know it by as text; that there is none is "".
+
+        >>> Metric("error").text(0.125), Metric("auc").text(0.87654)
+        ('12.50 %', '0.8765')
+        """
+        if value != value:
+            return ""
+        return f"{100 * value:.2f} %" if self.percent else f"{value:.{5 if self.error else 4}g}"
+
+    @property
+    def error(self) -> bool:
+        """Whether it is the error that bounds and baselines are about in the first place."""
+        return self.name in ("error", "mae")
+
+    def on(self, y: np.ndarray, predicted: np.ndarray, shares: np.ndarray | None, classes: np.ndarray) -> float:
+        """Return the number that people know it by, of labels (or numbers) and predictions of rows that were not fitted
+        to; they may have classes beside `classes`, which nobody predicts and which cost as much as any."""
+        if self.name in NUMBERS:
+            return self.shown(self.of(y, predicted, None, 0))
+        n = len(classes)
+        codes = np.where(np.isin(y, classes), np.minimum(np.searchsorted(classes, y), n - 1), n)
+        if (codes < n).all():
+            return self.shown(self.of(codes, np.searchsorted(classes, predicted), shares, n))
+        wider = None if shares is None else np.column_stack([shares, np.zeros(len(shares))])
+        cost = None if self.cost is None else np.pad(self.cost, (0, 1), constant_values=np.max(self.cost))
+        return self.shown(replace(self, cost=cost).of(codes, np.searchsorted(classes, predicted), wider, n + 1))
 
     def of(self, y: np.ndarray, predicted: np.ndarray, shares: np.ndarray | None, n_classes: int) -> float:
         """Return the loss: y and predictions are positions of classes, or numbers; `shares` (rows, classes)."""

@@ -3,7 +3,7 @@
 from html import escape
 from typing import TYPE_CHECKING
 
-from assay.claims.sentences import percent, up
+from assay.claims.sentences import outward, percent, up
 from assay.learning.model import TableModel
 from assay.learning.search import Candidate
 
@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     from assay.learning.study import Study
 
 _MOST = 12  # learners that are shown
-_TITLES = ("Learner", "Held-out error", "Certified at most", "Seconds")
 
 
 def study_text(study: "Study") -> str:
     """Return the leaderboard and the verdict as text."""
-    rows = [_titles(study), *(_cells(one, study) for one in _best(study))]
+    rows = [("Learner", *board_titles(study)), *((one.name, *board_cells(one, study)) for one in _best(study))]
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     lines = [
         "  ".join(cell.ljust(width) if not j else cell.rjust(width) for j, (cell, width) in enumerate(zip(row, widths)))
@@ -27,10 +26,10 @@ def study_text(study: "Study") -> str:
 
 def study_html(study: "Study") -> str:
     """Return the verdict, and the leaderboard as a table."""
-    head = "".join(f"<th>{escape(title)}</th>" for title in _titles(study))
+    head = "".join(f"<th>{escape(title)}</th>" for title in ("Learner", *board_titles(study)))
     body = "".join(
         f"<tr{' style=font-weight:bold' if one is study.chosen else ''}>"
-        + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(one, study))
+        + "".join(f"<td>{escape(cell)}</td>" for cell in (one.name, *board_cells(one, study)))
         + "</tr>"
         for one in _best(study)
     )
@@ -56,8 +55,25 @@ def model_html(model: TableModel) -> str:
     return f"<details><summary>{escape(said)}</summary>{table}</details>"
 
 
-def _titles(study: "Study") -> tuple[str, ...]:
-    return (_TITLES[0], f"CV {study.metric.name}", *_TITLES[1:])
+def board_titles(study: "Study") -> tuple[str, ...]:
+    """Return the titles of the leaderboard's numbers. Log-loss, root mean squared errors and R^2 have no bound; beside
+    them stands that of the error rate, or the mean absolute error."""
+    name = study.metric.name
+    own = study.metric.error or any(one.metric_bound is not None for one in study.candidates)
+    bound = f"Certified {'' if study.metric.error else 'error ' if study.task == 'classify' else 'mae '}at most"
+    if own and not study.metric.error:
+        bound = f"Certified {name} at {'least' if study.metric.turned else 'most'}"
+    return f"CV {name}", f"Held-out {name}", bound, "Seconds"
+
+
+def board_cells(one: Candidate, study: "Study") -> tuple[str, ...]:
+    """Return the numbers of a line of the leaderboard, in the metric that was asked for."""
+    metric, own = study.metric, any(other.metric_bound is not None for other in study.candidates)
+    value, rate = one.metric_bound if own else one.bound, metric.percent or (not own and study.task == "classify")
+    bound = "" if value is None else percent(value) if rate else up(value, 5)
+    if value is not None and metric.turned and own:
+        bound = outward(value, "lower", 4)
+    return metric.text(one.cv), metric.text(one.holdout_metric), bound, f"{one.seconds:.2f}"
 
 
 def _best(study: "Study") -> list[Candidate]:
@@ -67,16 +83,3 @@ def _best(study: "Study") -> list[Candidate]:
         if one.status != "left out":
             found.setdefault(one.name, one)
     return list(found.values())[:_MOST]
-
-
-def _cells(one: Candidate, study: "Study") -> tuple[str, ...]:
-    classes = study.task == "classify"
-    bound = "" if one.bound is None else percent(one.bound) if classes else up(one.bound, 5)
-    rate = classes and study.metric.name in ("error", "balanced")
-    return one.name, _number(one.cv, rate), _number(one.holdout_error, classes), bound, f"{one.seconds:.2f}"
-
-
-def _number(value: float, rate: bool) -> str:
-    if value != value:
-        return ""
-    return f"{100 * value:.2f} %" if rate else f"{value:.5g}"

@@ -47,7 +47,8 @@ class Candidate:
     `status` is "ranked", "finalist", "chosen", "baseline", "left out" or "first" (a certified answer that is told while
     the search runs, `learning.first`); `note` says why, or what the fit warned of. `number` counts them as they are
     made.
-    Errors are shares of rows (classes) or mean absolute errors (numbers).
+    Errors are shares of rows (classes) or mean absolute errors (numbers); `cv` and `holdout_metric` are numbers of the
+    metric that was asked for, and so is `metric_bound`, if there is a bound of it.
     """
 
     name: str
@@ -59,6 +60,8 @@ class Candidate:
     training_error: float = np.nan
     holdout_error: float = np.nan
     bound: float | None = None
+    holdout_metric: float = np.nan
+    metric_bound: float | None = None
     seconds: float = 0.0
     note: str = ""
     kind: Any = None
@@ -143,6 +146,8 @@ class Search:
         try:
             with self.budget.heard:
                 self._judge([self._new(kind, dict(kind.card.begin(len(self.problem.train)))) for kind in first], 0)
+                if not self._is_over():
+                    self._judge(self._of_logarithms(), 0)
                 waited, best = 0, self._best()
                 while not self._is_over() and waited < (_PATIENCE if self.thorough else 1):
                     self._judge(self._going_on(), 1)
@@ -152,6 +157,7 @@ class Search:
                     before, best = best, self._best()
                     waited = 0 if self._improves(best, before) else waited + 1
                 if self.thorough and not self._is_over():
+                    self.pool.waits_for_loops = False  # of so many learners
                     self._judge([replace(self._new(kind, {}), late=True) for kind in others()], 0)
                     self._judge(self._going_on(), 1)
                 if not self._is_over():
@@ -220,14 +226,28 @@ class Search:
         """Tell whether to stop: at Ctrl-C at once, where the caller asks for it once there is a result to keep."""
         return self.budget.is_stopped() and (bool(self.budget.heard.asked) or bool(self.ranked()))
 
-    def _new(self, kind: type[Learner], settings: dict[str, Any], members: tuple[Recipe, ...] = ()) -> Candidate:
-        recipe = Recipe(class_name(kind), settings, self.problem.seed, members, *self._wrapping(kind))
-        name = kind.__name__
+    def _new(
+        self, kind: type[Learner], settings: dict[str, Any], members: tuple[Recipe, ...] = (), *, log: bool = False
+    ) -> Candidate:
+        """Return a candidate; with `log` a regression of the logarithm of the target."""
+        wrapping = (class_name(spaces.in_role("regress", "target")), None, "") if log else self._wrapping(kind)
+        recipe = Recipe(class_name(kind), settings, self.problem.seed, members, *wrapping)
+        name = f"{kind.__name__} of the log target" if log else kind.__name__
         if members:
             name = f"{kind.card.role.capitalize()} of " + ", ".join(m.kind.split(".")[-1] for m in members)
         self.made += 1
         plain = bool(members or recipe.wrapped)
         return Candidate(name, settings, kind=kind, recipe=recipe, plain=plain, number=self.made)
+
+    def _of_logarithms(self) -> list[Candidate]:
+        """Return what was judged as regressions of the logarithm of the target, if that is skewed on the training rows:
+        who is best may be another one then."""
+        from assay.ensemble._log_target import is_skewed
+
+        if self.problem.task != "regress" or not is_skewed(self.problem.y):
+            return []
+        judged = sorted(self.ranked(), key=lambda one: one.number)
+        return [self._new(one.kind, one.settings, log=True) for one in judged]
 
     def _wrapping(self, kind: type[Learner]) -> tuple[str, Any, str]:
         """Return the learner that moves the threshold for the metric, where the probabilities are there for it."""
@@ -364,7 +384,8 @@ class Search:
                     if number % 2 == 0
                     else spaces.drawn(one.kind, number, self.problem.seed)
                 )
-                found.append(self._new(one.kind, settings))
+                log = self.problem.task == "regress" and one.recipe is not None and bool(one.recipe.wrapped)
+                found.append(self._new(one.kind, settings, log=log))
         return found
 
     def _combined(self) -> list[Candidate]:

@@ -226,9 +226,9 @@ def learn(
     budget = Budget(None if trials is not None else 60.0 if time is None else time, trials, stop)
     source = str(table) if isinstance(table, (str, PathLike)) else "the table"
     delta, file = 1 - Decimal(confidence), None if resume is None else Path(resume)
-    with tempfile.TemporaryDirectory(prefix="assay-") as folder, Pool(workers) as pool:
-        if time is None:  # the 60 s are without compiling, which happens once
-            budget.aside = lambda: pool.compiling
+    compiling = partial(tell, Note(Message("compiling"), passing=True))
+    with tempfile.TemporaryDirectory(prefix="assay-") as folder, Pool(workers, compiling) as pool:
+        budget.aside = lambda: pool.compiling  # compiling happens once, and is no part of the time
         in_folds = certify == "folds"
         known, dropped = with_target(raw_table(table), target)
         reserve = None
@@ -360,13 +360,16 @@ def _folds_study(problem: Problem, parts: Folds, delta: Decimal, confidence: str
     chosen = Candidate(name, status="chosen", losses=[loss for one in own for loss in one.losses])
     chosen.cv = parts.metric.shown(chosen.loss)
     chosen.holdout_error = float(np.average([one.holdout_error for one in own], weights=np.bincount(parts.fold)))
+    chosen.holdout_metric = float(np.average([one.holdout_metric for one in own], weights=np.bincount(parts.fold)))
     chosen.seconds = sum(one.seconds for one in own)
     claim = next((one for one in certificate.claims if one.name.startswith("cross-validation.mean")), None)
     if claim is not None:
         chosen.bound = of_vote(claim.value, len(own)) if problem.task == "classify" else claim.value
+        chosen.metric_bound = chosen.bound if parts.metric.error else None
     base = _baseline(problem, parts.metric)
     errors = [problem.mean_error(problem.y[one.held], one.baseline) for one in parts.models]
     base.holdout_error = float(np.average(errors, weights=np.bincount(parts.fold)))
+    base.holdout_metric = base.holdout_error if parts.metric.error else base.cv
     found = Study(
         problem.task, parts.metric, [chosen, *own, base, *_together(parts)], chosen, model, certificate, confidence, "",
         problem.notes, (len(problem.y), 0), problem.raw, problem.features, None, source, base, tuple(parts.models),
@@ -392,8 +395,8 @@ def _together(parts: Folds) -> list[Candidate]:
 def _baseline(problem: Problem, metric: Metric) -> Candidate:
     """Return the row of the leaderboard for a model that looks at no column."""
     own = problem.y
-    value = baseline.constant(own, problem.task)
-    row = Candidate(baseline.NAME, status="baseline", note=baseline.in_words(value, problem.task))
+    value = baseline.best_constant(metric, own, problem.classes)
+    row = Candidate(baseline.NAME, status="baseline", note=baseline.in_words(value, problem.task, metric.name))
     n = len(problem.classes)
     if problem.task == "classify":
         shares = np.tile(baseline.shares(problem.codes, n), (len(own), 1))
@@ -403,6 +406,10 @@ def _baseline(problem: Problem, metric: Metric) -> Candidate:
         row.losses = [metric.of(own, np.full(len(own), value), None, 0)]
     row.training_error = problem.mean_error(own, value)
     if len(problem.held):
-        row.holdout_error = problem.mean_error(problem.held_targets(), value)
+        held = problem.held_targets()
+        row.holdout_error = problem.mean_error(held, value)
+        told = np.full(len(held), value)
+        often = np.tile(baseline.shares(problem.codes, n), (len(held), 1)) if n else None
+        row.holdout_metric = metric.on(held, told, often, problem.classes)
     row.cv = metric.shown(row.loss)
     return row

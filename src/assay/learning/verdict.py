@@ -30,7 +30,13 @@ def of_study(found: "Study", problem: Problem) -> str:
         what = Message("what.clipped", clip=outward(found.clip, "lower", 4), bound=up(chosen.bound, 4))
     where = Message("where.same") if problem.time is None else Message("where.newest")
     where = where if problem.group is None else Message("where.groups")
-    return sentences([why, _bound(where, what, _of_metric(found), found, _against_baseline(found))])
+    of_metric = _of_metric(found)
+    if found.metric.name == "cost":  # errors do not matter then
+        bound = Message("chosen.bound-alone", where=where, what=what, metric=of_metric, sure=percent(found.confidence))
+        return sentences([why, bound, _values(found)])
+    against, metric = _against_baseline(found, problem), found.metric
+    told = "" if metric.error or against.code in _SAID_OF_METRIC else _values(found)
+    return sentences([why, _bound(where, what, of_metric, found, against), told])
 
 
 def _choice(found: "Study") -> Message:
@@ -53,7 +59,7 @@ def _choice(found: "Study") -> Message:
 
 
 def _score(one: Candidate, found: "Study") -> str:
-    return _shown(one.cv, found.metric.name in ("error", "balanced"))
+    return _shown(one.cv, found.metric.percent)
 
 
 def _shown(error: float, percent: bool) -> str:
@@ -67,30 +73,47 @@ def _bound(where: Message, what: Message, metric: str, found: "Study", against: 
 
 def _of_metric(found: "Study") -> str:
     """Return what is proved of the metric that was asked for, beside the error rate."""
-    claims = {one.name: one for one in found.certificate.claims}
-    if found.metric.name == "f1" and "holdout.f1" in claims:
-        positive, bound = found.metric.positive, outward(claims["holdout.f1"].value, "lower", 4)
-        if positive is None:
-            return Message("also.f1", bound=bound)
-        return Message("also.f1-class", label=str(found.model.classes_[positive]), bound=bound)
-    if found.metric.name == "balanced" and "holdout.balanced" in claims:
-        return Message("also.balanced", bound=percent_up(claims["holdout.balanced"].value))
-    if found.metric.name == "auc" and "holdout.auc" in claims:
-        return Message("also.auc", bound=outward(claims["holdout.auc"].value, "lower", 4))
-    brier = [one.value for one in found.certificate.claims if one.params.get("loss") == "brier"]
-    if found.metric.name == "brier" and brier:
-        return Message("also.brier", bound=up(min(brier), 4))
-    if found.metric.name == "cost" and "cost.holdout" in claims:
-        return Message("also.cost", bound=up(claims["cost.holdout"].value, 4))
-    return ""
+    name, bound = found.metric.name, found.chosen.metric_bound
+    if found.metric.error or bound is None:
+        return ""
+    if name == "f1" and found.metric.positive is not None:
+        label = str(found.model.classes_[found.metric.positive])
+        return Message("also.f1-class", label=label, bound=outward(bound, "lower", 4))
+    if name == "balanced":
+        return Message("also.balanced", bound=percent_up(bound))
+    return Message(_ALSO[name], bound=outward(bound, "lower", 4) if found.metric.turned else up(bound, 4))
 
 
-def _against_baseline(found: "Study") -> Message:
-    base, classes = found.baseline, found.task == "classify"
-    rival = baseline.rival(base.note)
+_ALSO = {"f1": "also.f1", "auc": "also.auc", "brier": "also.brier", "cost": "also.cost"}
+
+
+_SAID_OF_METRIC = ("ranks", "ranks.not", "beats.even", "beats.even-not")
+
+
+def _against_baseline(found: "Study", problem: Problem) -> Message:
+    """Return whether the chosen model is proved to beat the baseline: in the metric that was asked for if its value of
+    the baseline is the same whatever the rows are (areas, balanced errors), or else in errors."""
+    metric, bound = found.metric, found.chosen.metric_bound
+    usual = baseline.constant(problem.y, problem.task)  # what claims about errors compare with
+    rival = baseline.rival(baseline.in_words(usual, problem.task))
+    if metric.name == "auc" and bound is not None:
+        return Message("ranks" if bound > 0.5 else "ranks.not")
+    if metric.name == "balanced" and bound is not None:
+        even = 1 - 1 / len(problem.classes)
+        return Message("beats.even" if bound < even else "beats.even-not", rival=rival, base=_shown(even, True))
+    return _errors_against_baseline(found, rival, problem.mean_error(problem.held_targets(), usual))
+
+
+def _values(found: "Study") -> Message:
+    """Return the metric that was asked for on the hold-out rows, of the chosen model and of the baseline."""
+    metric, base = found.metric, found.baseline
+    values = {"value": metric.text(found.chosen.holdout_metric), "base": metric.text(base.holdout_metric)}
+    return Message("against.value", metric=_METRICS[metric.name], rival=baseline.rival(base.note), **values)
+
+
+def _errors_against_baseline(found: "Study", rival: str, error: float) -> Message:
+    classes = found.task == "classify"
     claims = {one.name: one for one in found.certificate.claims}
-    if found.metric.name == "auc" and "holdout.auc" in claims:
-        return Message("ranks" if claims["holdout.auc"].value > 0.5 else "ranks.not")
     claim = next(
         (claims[name] for name in ("holdout.baseline", "holdout.median", "holdout.groups-baseline") if name in claims),
         None,
@@ -100,8 +123,8 @@ def _against_baseline(found: "Study") -> Message:
         return Message("beats.by", rival=rival, by=by)
     if "holdout.baseline-better" in claims:
         return Message("beats", rival=rival)
-    better = found.chosen.holdout_error < base.holdout_error
-    return Message("beats.not" if better else "beats.never", rival=rival, error=_shown(base.holdout_error, classes))
+    better = found.chosen.holdout_error < error
+    return Message("beats.not" if better else "beats.never", rival=rival, error=_shown(error, classes))
 
 
 _METRICS = {

@@ -62,16 +62,19 @@ class Pool:
     """Runs jobs on `size` workers; 0 runs them here.
 
     `compiling` are the seconds of `run` that went into compiling loops, which happens once: while it is done by some of
-    the workers that have a job, their share counts.
+    the workers that have a job, their share counts. Once `waits_for_loops` is false no more is added. `tell_compiling`
+    is called when compiling begins.
     """
 
-    def __init__(self, size: int | None) -> None:
+    def __init__(self, size: int | None, tell_compiling: Callable[[], None] = lambda: None) -> None:
         self.size = thread_count(None) if size is None else size
         if not can_fork():
             self.size = 0
         self._home = fork_server(*LEARNERS) if self.size else None
         self._workers: list[_Worker] = []
         self.compiling = 0.0
+        self.waits_for_loops = True
+        self._tell_compiling: Callable[[], None] | None = tell_compiling
 
     def __enter__(self) -> "Pool":
         return self
@@ -128,8 +131,15 @@ class Pool:
     def _run_here(self, job: Any) -> jobs.Answer:
         before = jobs.seconds_compiling()
         answer = jobs.run(job)
-        self.compiling += jobs.seconds_compiling() - before
+        self.compiling += (jobs.seconds_compiling() - before) * self.waits_for_loops
+        if jobs.seconds_compiling() > before:
+            self._say_compiling()
         return answer
+
+    def _say_compiling(self) -> None:
+        if self._tell_compiling is not None:
+            self._tell_compiling()
+        self._tell_compiling = None
 
     def _hand_out(self, work: list[Any], waiting: list[int], begun: Callable[[int], None]) -> None:
         while waiting:
@@ -173,6 +183,7 @@ class Pool:
                     continue
                 if isinstance(answer, jobs.Compiling):
                     worker.compiling = answer.now
+                    self._say_compiling()
                     continue
                 worker.place = worker.aside = None
             except (EOFError, OSError):
@@ -193,7 +204,7 @@ class Pool:
         """Count the time just waited for answers, as far as it went into compiling; no job is too slow by that."""
         working = [one for one in self._workers if one.place is not None]
         compiling = [one for one in working if one.compiling]
-        self.compiling += seconds * len(compiling) / max(1, len(working))
+        self.compiling += self.waits_for_loops * seconds * len(compiling) / max(1, len(working))
         for one in compiling:
             one.began += seconds
 

@@ -258,7 +258,9 @@ class RidgeCV(LeastSquares):
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata `fit` hands to the scorer and to the splitter."""
         router = MetadataRouter(owner=self).add_self_request(self)
-        router.add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        own = self.scoring is None and not _routing_enabled()  # its own score would be asked for its routing in turn
+        scorer = get_scorer("r2") if own else self._scorer()
+        router.add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
         return router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:

@@ -158,6 +158,7 @@ MESSAGES = REASONS | {
     "advice.order": "{--ordered} {name}=lowest,...,highest if its values have an order.",
     "advice.order@page": "If its values have an order, give it the type “ordered” and the order.",
     # progress and outcome of a study
+    "compiling": "Compiling loops for this machine (once); this does not count as time of the search.",
     "stopped": "Stopped: the best model so far is fitted to all training rows and certified.",
     "fold.begins": "Fold {fold} of {folds}: a model is chosen and fitted without it.",
     "folds.few": "{folds} folds of {rows} rows: there must be at least 2, and 2 rows for each.",
@@ -248,6 +249,11 @@ MESSAGES = REASONS | {
     "name.baseline": "Baseline",
     "chosen.behind": "No model is better than always predicting {rival}, whose {metric} on the {rows} training rows is {base}: {name} is the best of {learners} learners tried, with {score} in cross-validation.",
     "chosen.second": "{name} is chosen: of {learners} learners tried on the {rows} training rows its {metric} in cross-validation was {score}; {best} had {other}, and could not be fitted to all training rows and certified in time.",
+    "beats.even": "it is proved to beat always predicting {rival}, whose balanced error rate is {base}.",
+    "beats.even-not": "it is not proved to beat always predicting {rival}, whose balanced error rate is {base}.",
+    "against.value": "On the hold-out set its {metric} is {value}; that of the baseline (always {rival}) is {base}.",
+    "rival.mean": "the mean, {value:.6g}",
+    "chosen.bound-alone": "{where} {what}{metric}, with {sure} confidence.",
     "ranks": "it is proved to rank rows better than chance, which has an area of one half.",
     "ranks.not": "it is not proved to rank rows better than chance, which has an area of one half.",
     # reading tables

@@ -117,6 +117,7 @@ METHODS = {
     "SelfOrganizingMap": "自组织映射网络",
     "SelfTrainingClassifier": "自训练",
     "StackingClassifier": "学习法",
+    "LogTargetRegressor": "目标取对数的回归",
     "StackingRegressor": "学习法",
     "TAN": "树增强朴素贝叶斯",
     "ThresholdClassifier": "阈值移动",

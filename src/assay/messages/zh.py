@@ -123,6 +123,7 @@ MESSAGES = REASONS | {
     "advice.identifier": "如果它只是行的名字，请去掉这一列。",
     "advice.order": "如果这些值有次序，请把类型改为“有序”并给出顺序。",
     # progress and outcome of a study
+    "compiling": "正在为本机编译循环（仅一次）；这段时间不计入搜索时间。",
     "stopped": "已停止：用全部训练行拟合目前最好的模型并认证。",
     "fold.begins": "第 {fold} 折，共 {folds} 折：在不用它的情况下选出并拟合一个模型。",
     "folds.few": "{rows} 行不能分成 {folds} 折：至少要有 2 折，每折 2 行。",
@@ -211,6 +212,11 @@ MESSAGES = REASONS | {
     "name.baseline": "基线",
     "chosen.behind": "没有模型胜过总是预测“{rival}”（它在 {rows} 个训练行上的{metric}为 {base}）：试过的 {learners} 个学习器中 {name} 最好，交叉验证中为 {score}。",
     "chosen.second": "选中 {name}：在 {rows} 个训练行上试过 {learners} 个学习器，它在交叉验证中的{metric}为 {score}；{best} 为 {other}，但来不及用全部训练行拟合并认证。",
+    "beats.even": "已证明它胜过总是预测“{rival}”，后者的各类同等计算的错误率为 {base}。",
+    "beats.even-not": "没有证明它胜过总是预测“{rival}”，后者的各类同等计算的错误率为 {base}。",
+    "against.value": "在留出行上它的{metric}为 {value}，基线（总是{rival}）为 {base}。",
+    "rival.mean": "均值 {value:.6g}",
+    "chosen.bound-alone": "{where}{what}{metric}，置信度 {sure}。",
     "ranks": "已证明它的排序胜过随机（随机的面积为二分之一）。",
     "ranks.not": "没有证明它的排序胜过随机（随机的面积为二分之一）。",
     # reading tables

@@ -159,7 +159,9 @@ def _outputs(Z, Y, weight, output, least, D):
     for r in range(n):
         z, y, d, loss = Z[r], Y[r], D[r], 0.0
         if output == SOFTMAX_LOG:
-            top, mass = np.float64(z.max()), 0.0
+            top, mass = np.float64(z[0]), 0.0
+            for j in range(1, width):
+                top = max(top, np.float64(z[j]))
             for j in range(width):
                 z[j] = math.exp(np.float64(z[j]) - top)
                 mass += z[j]

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from assay.claims.sentences import percent, up
+from assay.claims.sentences import outward, percent, up
 from assay.files import written_whole
 from assay.messages import Message, from_plain
 from assay.messages import render as rendered
@@ -71,7 +71,7 @@ def environment(*rooms: str) -> Environment:
         lstrip_blocks=True,
     )
     found.globals["charts"] = charts
-    filters = (charts.cut, bound, error, count, named, judged, said)
+    filters = (charts.cut, bound, error, count, named, judged, limit, said)
     found.filters |= {function.__name__: function for function in filters}
     return found
 
@@ -127,6 +127,13 @@ def judged(value: float | None, metric: str) -> str:
     if value is None or value != value:
         return "–"
     return f"{100 * value:.2f} %" if metric in ("error", "balanced") else f"{value:.4g}"
+
+
+def limit(value: float, metric: str) -> str:
+    """Return what is proved of a metric, rounded to the safe side; a balanced error rate in per cent."""
+    if metric == "balanced":
+        return percent(value)
+    return outward(value, "lower", 4) if metric in ("auc", "f1") else up(value, 4)
 
 
 def count(value: int) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def row(one: "Candidate") -> dict[str, Any]:
     """Return a line of the leaderboard as plain data."""
     method, chinese = _names(one)
-    errors = ("cv", "training_error", "holdout_error", "bound", "seconds")
+    errors = ("cv", "training_error", "holdout_error", "holdout_metric", "bound", "metric_bound", "seconds")
     settings = ", ".join(f"{name}={value}" for name, value in one.settings.items())
     return {name: _finite(getattr(one, name)) for name in errors} | {
         "name": str(one.name),

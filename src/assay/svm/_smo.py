@@ -123,7 +123,9 @@ def pair_steps(
     <= tol in every group or after max_steps; returns the steps made and the last violation.
     """
     real = e.dtype.type
-    diagonal, rise, fall = np.diag(K).copy(), np.empty_like(e), np.empty_like(e)
+    diagonal, rise, fall = np.empty(len(e), K.dtype), np.empty_like(e), np.empty_like(e)
+    for k in range(len(e)):
+        diagonal[k] = K[k, k]
     offsets(beta, lo, hi, eps, rise, fall)
     blocks = _blocks(ends)
     highs, lows, gains = np.empty(len(blocks), e.dtype), np.empty(len(blocks), e.dtype), np.empty(len(blocks), e.dtype)

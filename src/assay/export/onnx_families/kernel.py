@@ -36,6 +36,7 @@ def _kernel(graph: Graph, x: str, points: np.ndarray, numbers: np.ndarray) -> st
 def positions(graph: Graph, scores: Scores, model: StoredModel) -> str:
     """Return the class with most votes of the pairs, the first of equals."""
     K = len(model.arrays["classes_"])
+    graph.need(K * K * (K - 1))
     pairs = list(combinations(range(K), 2))
     first, second = np.zeros((len(pairs), K)), np.zeros((len(pairs), K))
     first[np.arange(len(pairs)), [i for i, _ in pairs]] = 1.0

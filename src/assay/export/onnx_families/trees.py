@@ -57,6 +57,7 @@ class _Nodes:
         }  # fmt: skip
 
 
+_OF_A_TEST = 16  # numbers that a test of a level takes
 _MOST_LEAVES = 2**24  # numbers of leaves that single precision distinguishes
 
 
@@ -75,9 +76,11 @@ class _Trees:
         """Return the values of each row's leaves, (rows, trees, outputs)."""
         found, tables, offsets, size = _Nodes(), [], [], 0
         for tree, (start, end) in enumerate(zip(self.root.tolist(), self.ends)):
-            free = end - start
+            most = free = end - start
             for node in range(start, end):
                 free = self._add(found, tree, node, start, free)
+                graph.need(_OF_A_TEST * (free - most))
+                most = free
             leaves = start + np.flatnonzero(self.child[start:end] < 0)
             if len(leaves) > _MOST_LEAVES:
                 raise ValueError("a tree of more than 16 million leaves cannot be exported to ONNX.")
@@ -148,7 +151,7 @@ def _exponential(graph: Graph, x: str, trees: _Trees, model: StoredModel) -> Sco
 def _weighted_vote(graph: Graph, x: str, trees: _Trees, model: StoredModel) -> Scores:
     """Return for each class the sum of the weights of the trees whose leaf has it as its first largest value."""
     width = trees.leaf_value.shape[1]
-    votes = np.eye(width)[trees.leaf_value.argmax(axis=1)]
+    votes = (trees.leaf_value.argmax(axis=1)[:, None] == np.arange(width)).astype(np.float64)
     owner = np.searchsorted(trees.root, np.arange(len(votes)), side="right") - 1
     return Scores(_total(graph, x, trees, votes * model.arrays["estimator_weights_"][owner][:, None]), width)
 

@@ -185,7 +185,8 @@ def partition(bins, column, goes_left, small_left, entries, scratch, base, start
                 unpacked = k
     _unpack(sums, histogram, 0)
     if not small_left:
-        entries[at:stop] = scratch[base:k]
+        for i in range(k - base):
+            entries[at + i] = scratch[base + i]
         return at
     for i in range(k - base):
         entries[start + i] = scratch[k - 1 - i]
@@ -200,7 +201,9 @@ def best_split(histogram, first, end, n_bins, nominal, monotone, allowed, total,
     `histogram` (3, columns * 256) integers; `total` gradient, hessian, count of the node in integers; `rule`: the
     numbers of `_hist_grower.Numbers`; low, high: bounds of the values of the node.
     """
-    order, kept, rate = np.arange(BINS), np.empty(BINS, dtype=np.int64), np.empty(BINS)
+    order, kept, rate = np.empty(BINS, dtype=np.int64), np.empty(BINS, dtype=np.int64), np.empty(BINS)
+    for k in range(BINS):
+        order[k] = k
     best = (0.0, 0, 0, 0, np.int64(0), np.int64(0), np.int64(0))
     for column in range(first, end):
         if not allowed[column]:

@@ -212,7 +212,9 @@ def _judge(row: str, items: list[pytest.Item], source: Path, seed: int, limit: i
             outcome["survivors"].append(mutant)
         else:
             outcome["killed"] += 1
-    return outcome | {"why": "" if left else "nothing of its place is run by its tests"}
+    if not everything:
+        outcome["why"] = "nothing to change in what its tests run" if reached else "its tests run nothing of its place"
+    return outcome
 
 
 def _killed(items: list[pytest.Item], mutant: Mutant, known: "Living", loops: list[tuple]) -> bool:

@@ -142,6 +142,7 @@ def test_the_fit_stops_when_no_member_beats_chance():
     assert model.estimator_weights_ == pytest.approx([0.5 * np.log(1.5)])
     assert model.sample_weights_ == pytest.approx(np.repeat([0.125, 1 / 12], [4, 6]))
     assert model.margins_.tolist() == [-1.0] * 4 + [1.0] * 6
+    assert len(AdaBoostClassifier(Wrong(0), n_estimators=20).fit(X, np.arange(10) % 2).estimator_weights_) == 1
     assert [len(AdaBoostClassifier(n_estimators=n).fit(*LI).estimator_weights_) for n in (1, 2, 4)] == [1, 2, 4]
 
 

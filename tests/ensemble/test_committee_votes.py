@@ -67,6 +67,9 @@ def test_members_of_one_kind_and_of_several():
     mixed = VotingClassifier(MEMBERS).fit(X, Y)
     assert mixed.member_kinds_["near"] == "KNeighborsClassifier"
     assert not mixed.homogeneous_
+    votes = np.stack([clone(member).fit(X, Y).predict(X) for _, member in MEMBERS])
+    counts = (votes[:, :, None] == np.unique(Y)).sum(axis=0)
+    assert np.array_equal(counts[np.arange(len(X)), mixed.predict(X)], counts.max(axis=1))
     alike = VotingClassifier([(f"C{C:g}", LogisticRegression(C=C)) for C in (0.1, 1.0)]).fit(X, Y)
     assert alike.homogeneous_
 

@@ -37,6 +37,8 @@ X, Z = RNG.normal(size=(25, 3)), RNG.normal(size=(17, 3))
 @pytest.mark.parametrize("kernel", [Polynomial(1), Polynomial(2), Polynomial(3, 0.5, 0.0), Polynomial(3, 0.7, 1.3)])
 def test_explicit_monomials_reproduce_the_polynomial_kernel(kernel):
     np.testing.assert_allclose(kernel.features(X) @ kernel.features(Z).T, kernel(X, Z), rtol=1e-10, atol=1e-12)
+    one = (kernel.gamma * (Z @ X[0]) + kernel.coef0) ** kernel.degree
+    np.testing.assert_allclose(kernel(X[:1], Z)[0], one, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.mission("KER-55")

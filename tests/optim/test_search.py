@@ -76,6 +76,10 @@ def test_evolution_beats_random_search_on_rastrigin():
         best = min(rastrigin(x) for x in np.random.default_rng(seed).uniform(low, high, size=(budget, 4)))
         wins += found.value < best
     assert wins == 5
+    sides = np.full(4, 5.0)
+    near, far = (evolve(lambda x: float(x @ x), -scale * sides, scale * sides) for scale in (1, 100))
+    assert near.value < 1e-4
+    np.testing.assert_allclose(far.x, 100 * near.x, rtol=1e-6)  # jumps are as wide as the box
     first = np.random.default_rng(0).uniform(low, high, size=(40, 4))
     bred = evolve(rastrigin, low, high, mutation=0.0)
     assert all(bred.x[j] in first[:, j] for j in range(4))  # crossover alone makes nothing new

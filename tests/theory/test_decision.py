@@ -66,6 +66,10 @@ def test_no_rule_has_a_smaller_risk(shares):
     least = risk[np.arange(6), best].sum()
     every = (sum(risk[i, rule[i]] for i in range(6)) for rule in itertools.product(range(3), repeat=6))
     assert least == pytest.approx(min(every), rel=1e-14)
+    assert np.array_equal(minimum_risk(shares), shares.argmax(axis=1))  # every error costs the same
+    assert np.array_equal(
+        minimum_risk(shares, reject=0.5), np.where(shares.max(axis=1) < 0.5, -1, shares.argmax(axis=1))
+    )
 
 
 @pytest.mark.mission("BAY-04")

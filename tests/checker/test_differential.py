@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import assay.checker.families
-from assay.checker import tables
+from assay.checker import reader
 from assay.checker.family import read_model
 from assay.checker.predictors import Linear, Predictor
 from tests import differential, differential_tables
@@ -89,7 +89,7 @@ def test_a_bound_that_is_too_narrow_for_single_precision_is_found(monkeypatch):
 
 
 def test_a_reader_of_its_own_is_found(monkeypatch):
-    monkeypatch.setattr(tables, "LARGEST", 1e300)
+    monkeypatch.setattr(reader, "LARGEST", 1e300)
     found = [differential_tables.run(one, seed=7, turn=0, size=300) for one in differential_tables.subjects()]
     assert any(one.count.different for one in found)
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import sklearn.decomposition
 import sklearn.ensemble
 import sklearn.linear_model
+import sklearn.model_selection
 import sklearn.neighbors
 import sklearn.svm
 import sklearn.tree
@@ -24,6 +25,7 @@ from sklearn.datasets import make_classification, make_regression
 import assay.decomposition
 import assay.ensemble
 import assay.linear_model
+import assay.model_selection
 import assay.neighbors
 import assay.svm
 import assay.tree
@@ -230,6 +232,20 @@ def case_logistic_cv_classes(repeats: int) -> list[dict]:
     both = pair("linear_model", "LogisticRegressionCV", lambda kind: kind(**settings, n_jobs=-1).fit(X, y))
     title = "logistic regression, four classes, 10 penalties on 5 folds, 5,000 x 30"
     return compare(title, both, lambda model: model.score(X, y), better="higher", repeats=repeats)
+
+
+def case_tuned_threshold(repeats: int) -> list[dict]:
+    X, y = make_classification(10_000, 30, weights=[0.9], flip_y=0.1, random_state=0)
+    kinds = [
+        (assay.model_selection.TunedThresholdClassifierCV, assay.linear_model.LogisticRegression),
+        (sklearn.model_selection.TunedThresholdClassifierCV, sklearn.linear_model.LogisticRegression),
+    ]
+    both = [
+        Contestant("Assay", lambda: kinds[0][0](kinds[0][1](), scoring="f1").fit(X, y), peer=False),
+        Contestant("scikit-learn", lambda: kinds[1][0](kinds[1][1](), scoring="f1", n_jobs=-1).fit(X, y)),
+    ]
+    title = "threshold for F1 on 5 folds, 10,000 x 30"
+    return compare(title, both, lambda model: model.best_score_, better="higher", repeats=repeats)
 
 
 CASES = {name.removeprefix("case_"): run for name, run in list(globals().items()) if name.startswith("case_")}

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import assay
 from assay import datasets
 from assay.cli.app import app
-from assay.cli.learning import leaderboard
+from assay.cli.learning import Options, _with_time_left, leaderboard
 from assay.learning.search import Candidate
 from tests.test_persist import forged, members
 
@@ -512,3 +512,10 @@ def test_learners_that_would_take_long_are_left_out_unless_named(tmp_path, monke
         assay.learn(table, "y", learners=["SVC"], workers=0, trials=2)
     named = assay.learn(table, "y", learners=["SVC"], force=True, workers=0, trials=2)
     assert named.chosen.name == "SVC"
+
+
+@pytest.mark.parametrize(
+    ("asked", "reading", "left"), [(None, 5.0, None), (30.0, 4.0, 24.5), (2.0, 0.0, 1.0), (10.0, 60.0, 5.0)]
+)
+def test_reading_and_the_report_are_part_of_the_time(asked, reading, left):
+    assert _with_time_left(Options(time=asked), reading).time == left

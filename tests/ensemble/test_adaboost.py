@@ -158,7 +158,9 @@ def test_stump_is_the_best_of_all(seed, n):
         weight[(X[:, f] > t) ^ flip != y].sum() for f in range(3) for t in np.unique(X[:, f]) for flip in (False, True)
     ]
     assert model.estimator_errors_[0] == pytest.approx(min(errors))
-    assert weight[model.predict(X) != y].sum() == pytest.approx(min(errors))
+    wrong = model.predict(X) != y
+    assert weight[wrong].sum() == pytest.approx(min(errors))
+    assert model.sample_weights_[wrong].sum() == pytest.approx(0.5) == model.sample_weights_[~wrong].sum()
     assert np.sum(model.nodes_.child >= 0) == 1
 
 

@@ -1,11 +1,16 @@
 """Tables that are read in parts: the verdict is that of the whole table, and no part escapes it."""
 
+import base64
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import assay
+from assay.claims.document import from_json, to_json
+from assay.data import names, raw_table
 from assay.learning import cells
 
 ROWS = 230
@@ -65,3 +70,58 @@ def test_a_cell_of_any_part_that_is_changed_is_found(study, file, table, row):
     x[row] += 1e-9
     pq.write_table(table.set_column(0, "x", pa.array(x)), file, row_group_size=64)
     assert not assay.verify(study.certificate, study.model, file).holds
+
+
+@pytest.mark.parametrize("named", ["rows", "rows/part-*.parquet"])
+def test_a_folder_of_files_is_one_table(named, study, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "rows_at_once", lambda columns: 40)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for k, start in enumerate((0, 10, 150)):
+        pq.write_table(table.slice(start, [10, 140, ROWS][k]), folder / f"part-{k}.parquet")
+    source = tmp_path / named
+    assert raw_table(source).arrow.equals(table)
+    assert names(str(source)) == ["x", "job", "y"]
+    assert assay.verify(study.certificate, study.model, source).holds
+    assert np.array_equal(study.model.predict(source), study.model.predict(table))
+    again = assay.learn(source, "y", learners=["LogisticRegression"], trials=1, workers=0)
+    assert again.certificate.data == study.certificate.data
+
+
+def test_an_arrow_data_set_is_a_table(table, file):
+    import pyarrow.dataset as ds
+
+    assert raw_table(ds.dataset(file)).arrow.equals(table)
+
+
+def test_a_folder_without_files_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="folder"):
+        raw_table(tmp_path)
+
+
+@pytest.mark.parametrize("way", ["newest", "gaps", "numbers"])
+def test_a_part_without_rows_to_certify_is_no_obstacle(table, way, tmp_path, monkeypatch):
+    """All hold-out rows at the end, and a part in which no row has a target: a prediction for no rows was asked for."""
+    monkeypatch.setattr(cells, "rows_at_once", lambda columns: 40)
+    x = table.column("x").to_numpy()
+    target = table.column("y").to_pylist() if way != "numbers" else x + np.sin(np.arange(ROWS))
+    told = [None if way != "newest" and 70 <= i < 125 else y for i, y in enumerate(target)]
+    rows = pa.table({"x": x, "at": np.arange(ROWS), "y": told})
+    options = {"time_column": "at"} if way != "gaps" else {}
+    learner = "Ridge" if way == "numbers" else "LogisticRegression"
+    found = assay.learn(rows, "y", learners=[learner], trials=1, workers=0, **options)
+    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=64)
+    for source in (rows, tmp_path / "rows.parquet"):
+        report = assay.verify(found.certificate, found.model, source)
+        assert report.holds, report.reason
+
+
+def test_bits_behind_those_of_the_rows_say_nothing(study):
+    """The certificate is the same, and so is its digest."""
+    record = json.loads(to_json(study.certificate))
+    split = record["split"]
+    bits = np.frombuffer(base64.b64decode(split["holdout"]), dtype=np.uint8).copy()
+    assert split["rows"] % 8
+    bits[-1] |= 1
+    split["holdout"] = base64.b64encode(bits.tobytes()).decode()
+    assert to_json(from_json(json.dumps(record))) == to_json(study.certificate)

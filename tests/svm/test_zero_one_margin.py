@@ -94,10 +94,11 @@ def test_soft_margin_with_zero_one_loss_by_enumeration():
 def test_hinge_alone_separates_without_the_largest_margin():
     X, y = np.array([[1.0, 0.0], [3.0, 30.0], [-1.0, 0.0]]), SIGNS
     w, b = np.zeros(2), 0.0
-    for steps in range(1, 6):  # the mean hinge, row by row
-        inside = [i for i in range(3) if y[i] * (X[i] @ w + b) < 1]
-        w, b = w + 0.05 * sum(y[i] * X[i] for i in inside) / 3, b + 0.05 * sum(y[i] for i in inside) / 3
-        found = textbook.hinge_only(X, y, rate=0.05, max_steps=steps)
+    far = X + np.array([4.0, 0.0])  # no hyperplane through the origin separates these
+    for steps in range(1, 41):  # the mean hinge, row by row
+        inside = [i for i in range(3) if y[i] * (far[i] @ w + b) < 1]
+        w, b = w + 0.05 * sum(y[i] * far[i] for i in inside) / 3, b + 0.05 * sum(y[i] for i in inside) / 3
+        found = textbook.hinge_only(far, y, rate=0.05, max_steps=steps)
         np.testing.assert_allclose([*found[0], found[1]], [*w, b], atol=1e-15)
     w, b = textbook.hinge_only(X, y)
     assert np.all(y * (X @ w + b) >= 1 - 1e-12)

@@ -124,6 +124,8 @@ class _Stream:
             raw = np.hstack([raw_rows(one.records, cells) for one in _tables(self.table)])
             stop = int(np.searchsorted(self.rows.numbers, first + len(raw)))
             here, first = self.rows.numbers[done:stop] - first, first + len(raw)
+            if not len(here):
+                continue
             raw = raw if len(here) == len(raw) else raw[here]
             if not self._compared and found is None:
                 found = self._differs(raw, used, here)

@@ -2,8 +2,9 @@
 
 import json
 import shlex
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -26,6 +27,8 @@ from assay.learning.events import Event, Finished, First, Left, Note, Started
 from assay.learning.notebook import board_cells, board_titles
 from assay.learning.spaces import task_named
 from assay.text import shown
+
+_WRITING = 1.5  # seconds that the model and its report take, about
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,9 @@ def learn(source: str, target: str, options: Options, reading: Reading, output: 
     files |= {name: path for name, path in (("--log", output.log), ("--resume", output.scores)) if path is not None}
     keep_apart([source], files)
     console = Console(quiet=output.quiet or output.as_json)
+    began = time.monotonic()
     data, target = _read(source, target, reading)
-    found = _learn_row_by_row(data, target, options, output)
+    found = _learn_row_by_row(data, target, _with_time_left(options, time.monotonic() - began), output)
     found.source = source
     _show(console, source, data, target, found)
     found.save(output.out)
@@ -96,6 +100,14 @@ def learn(source: str, target: str, options: Options, reading: Reading, output: 
     files_said = [f"[bold]{escape(shown(path))}[/]" for path in (output.out, output.report)]
     command = escape(shown(shlex.join(["assay", "verify", str(output.out), source])))
     console.print(f"\nWrote {files_said[0]} and {files_said[1]}. Check with: {command}", highlight=False)
+
+
+def _with_time_left(options: Options, reading: float) -> Options:
+    """Return the options with the time that reading the table, which took so many seconds, and writing the report leave
+    of what was asked for; at least half of it."""
+    if options.time is None:
+        return options
+    return replace(options, time=max(0.5 * options.time, options.time - reading - _WRITING))
 
 
 def cost_matrix(path: Path | None) -> Any:

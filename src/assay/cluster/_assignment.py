@@ -433,13 +433,18 @@ def drawn(rows: Rows, random_state: np.random.RandomState) -> MemoryRows:
     """Return at most 200,000 of the rows, drawn without replacement in one pass, in memory."""
     n = rows.n_rows
     chosen = np.arange(n) if n <= _MOST_SEEDED else np.sort(random_state.choice(n, _MOST_SEEDED, replace=False))
-    X, weight = [], []
-    for block in rows.blocks():
-        low, high = np.searchsorted(chosen, [block.start, block.start + len(block.X)])
-        X.append(block.X[chosen[low:high] - block.start])
-        weight.append(None if block.weight is None else block.weight[chosen[low:high] - block.start])
-    whole = None if weight[0] is None else np.concatenate([part for part in weight if part is not None])
-    return MemoryRows(np.concatenate(X), None, whole, n_jobs=rows.n_jobs)
+    found: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+    rows.collect(found.__setitem__, _rows_of, chosen)
+    parts = [found[start] for start in sorted(found)]
+    weight = None if parts[0][1] is None else np.concatenate([part[1] for part in parts if part[1] is not None])
+    return MemoryRows(np.concatenate([part[0] for part in parts]), None, weight, n_jobs=rows.n_jobs)
+
+
+def _rows_of(block: Block, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the rows of a block among those of the given numbers, which ascend."""
+    low, high = np.searchsorted(chosen, [block.start, block.start + len(block.X)])
+    own = chosen[low:high] - block.start
+    return block.X[own], None if block.weight is None else block.weight[own]
 
 
 def plus_plus(rows: MemoryRows, weight: np.ndarray, k: int, random_state: np.random.RandomState) -> np.ndarray:

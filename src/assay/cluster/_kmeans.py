@@ -266,7 +266,7 @@ class KMeans(Centroids):
         """Find centres of the rows X; y is not used."""
         check(self)
         k, runs = self.n_clusters, self._runs()
-        rows = read_rows(self, X, y, sample_weight)
+        rows = read_rows(self, X, y, sample_weight).kept()
         if rows.n_rows < k:
             raise refuse(self, f"n_samples={rows.n_rows} should be >= n_clusters={k}.")
         if self.algorithm == "elkan" and k == 1:

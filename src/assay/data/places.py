@@ -7,6 +7,7 @@ import re
 import sys
 import zipfile
 from dataclasses import dataclass
+from glob import glob, has_magic
 from os import PathLike, fspath
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, TypeGuard
@@ -86,9 +87,21 @@ def form_of(source: FileName | Content) -> str:
     if isinstance(source, Content):
         return source.form
     path = Path(source)
+    if parquet_files(path):
+        return "parquet"
     if path.suffix.lower() in _PACKED:
         path = path.with_suffix("")
     return _FORMATS.get(path.suffix.lower(), "csv")
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """Return the Parquet files of a folder, or those that a pattern names, sorted; none of one file."""
+    if path.is_dir():
+        return sorted(path.glob("**/*.parquet"))
+    if not has_magic(str(path)) or path.exists():
+        return []
+    found = sorted(Path(one) for one in glob(str(path), recursive=True))
+    return found if all(_FORMATS.get(one.suffix.lower()) == "parquet" for one in found) else []
 
 
 def place_of(source: FileName | Content) -> Place:
@@ -98,6 +111,8 @@ def place_of(source: FileName | Content) -> Place:
     if fspath(source) == STDIN:
         return Stdin()
     path = Path(fspath(source))
+    if parquet_files(path):
+        return path
     if path.is_dir():
         raise ValueError(Message("file.folder", file=str(path)))
     if not path.exists():

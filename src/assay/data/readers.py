@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+import pyarrow.dataset
 import pyarrow.parquet
 from pyarrow import types
 
@@ -22,7 +23,17 @@ from assay._typing import FileName
 from assay.data.columns import Schema
 from assay.data.kinds import Wish, check_names
 from assay.data.number_formats import GAP_SPELLINGS
-from assay.data.places import Content, Place, form_of, is_file, opened, opened_text, place_of, said_encoding
+from assay.data.places import (
+    Content,
+    Place,
+    form_of,
+    is_file,
+    opened,
+    opened_text,
+    parquet_files,
+    place_of,
+    said_encoding,
+)
 from assay.data.quotes import Checked
 from assay.data.raw import RawTable
 from assay.data.records import read_excel, read_json
@@ -46,8 +57,9 @@ def read(
     schema: Schema | None = None,
     exact: bool = False,
 ) -> Table:
-    """Return the table in a file ("-" is stdin), an Arrow table, a pandas or polars frame, a dict of columns.
+    """Return the table in a file ("-" is stdin), Arrow data, a pandas or polars frame, a dict of columns.
 
+    A folder of Parquet files, or a pattern such as "rows/*.parquet", is read as one file, in the order of their names.
     Files are CSV unless their names say Parquet, Excel (.xlsx), JSON or JSON lines (.jsonl); .gz and .zip are unpacked.
 
     Text, booleans and categories are nominal, numbers numeric, ordered categories (pandas) and enumerations (polars)
@@ -162,7 +174,7 @@ def arrow_table(
     if form == "parquet":
         with _parquet(place) as file:
             _require(file.schema_arrow.names, only, place)
-            return file.read(columns=only)
+            return file.read(only)
     if form == "csv":
         return _csv(place, as_text, only)
     return _only(_whole(place, form), only, place)
@@ -210,6 +222,8 @@ def _in_memory(source: Source) -> pa.Table:
         return source.to_arrow()
     if isinstance(source, pa.Table):
         return source
+    if isinstance(source, pa.dataset.Dataset):
+        return source.to_table()
     try:
         if isinstance(source, Mapping):
             return pa.table({str(name): pa.array(values, from_pandas=True) for name, values in source.items()})
@@ -368,11 +382,34 @@ def _require(names: list[str], only: list[str] | None, where: object) -> None:
         raise ValueError(Message("twice", where=named_source(where), name=twice[0]))
 
 
+class ParquetFiles:
+    """Parquet files with the same columns, one after the other, read as one."""
+
+    def __init__(self, files: list[Path], options: dict[str, Any]) -> None:
+        self._files, self._options = files, options
+        self.schema_arrow = pyarrow.parquet.read_schema(files[0])
+
+    def read(self, columns: list[str] | None) -> pa.Table:
+        """Return the columns of all files."""
+        return pa.concat_tables([self._of(file).read(columns) for file in self._files])
+
+    def iter_batches(self, size: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the files in batches."""
+        for file in self._files:
+            yield from self._of(file).iter_batches(size, columns=columns)
+
+    def _of(self, file: Path) -> pyarrow.parquet.ParquetFile:
+        return pyarrow.parquet.ParquetFile(file, **self._options)
+
+
 @contextmanager
-def _parquet(path: Place, in_parts: bool = False) -> Iterator[pyarrow.parquet.ParquetFile]:
+def _parquet(path: Place, in_parts: bool = False) -> "Iterator[pyarrow.parquet.ParquetFile | ParquetFiles]":
     """Open a file; to be read in parts, each column through a small buffer, however large its row groups are."""
     options: dict[str, Any] = {"pre_buffer": False, "buffer_size": 2**16} if in_parts else {}
     try:
+        if isinstance(path, Path) and (files := parquet_files(path)):
+            yield ParquetFiles(files, options)
+            return
         with pyarrow.parquet.ParquetFile(path if isinstance(path, Path) else opened(path), **options) as file:
             yield file
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

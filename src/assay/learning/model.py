@@ -373,6 +373,8 @@ class TableModel:
             low, high = np.searchsorted(held, [first, first + part.n_rows])
             rows = part.take(held[low:high] - first)
             first += part.n_rows
+            if not rows.n_rows:
+                continue
             sizes = sizes_of(self.learner, self.encoding.apply_raw(self.raw(rows)), self.labels(rows))
             if sizes is None or not np.isfinite(sizes.values).all():
                 return False

@@ -76,6 +76,9 @@ class Study:
                 "training error": one.training_error, "hold-out error": one.holdout_error, "bound": one.bound,
                 "seconds": one.seconds, "note": one.note,
             }
+            | ({} if self.metric.error else {
+                f"hold-out {self.metric.name}": one.holdout_metric, f"bound of {self.metric.name}": one.metric_bound,
+            })
             for one in self.candidates
         ]  # fmt: skip
         try:

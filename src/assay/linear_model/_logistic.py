@@ -35,12 +35,13 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model import _logistic_problem
 from assay.linear_model._base import LinearClassifier, LogisticObjective
-from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
+from assay.linear_model._logistic_problem import Problem, minimise, stationarity
 from assay.linear_model._logistic_solvers import (
     Penalties,
     average_gradients,
     minimise_composite,
     minimise_with_column,
+    quasi_separated,
     refuse_zero_rows,
 )
 from assay.linear_model._separator import separation_claim
@@ -177,7 +178,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LogisticRegression":
         """Fit to rows X and labels y; X may be arrays, sparse, a frame, Parquet files or a Dask collection."""
         check(self)
-        rows = read_rows(self, X, y, sample_weight)
+        rows = read_rows(self, X, y, sample_weight).kept()
         classes = label_classes(self, rows)
         self._check_solver(len(classes))
         self._warn_of_contradictions()

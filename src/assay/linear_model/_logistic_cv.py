@@ -14,9 +14,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import log_softmax
+from sklearn.base import clone
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer, make_scorer
+from sklearn.metrics import accuracy_score, get_scorer, log_loss, make_scorer
 from sklearn.utils import _safe_indexing
 from sklearn.utils._metadata_requests import _raise_for_params, _routing_enabled
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
@@ -29,7 +31,7 @@ from assay.fitlog import FitLog
 from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.linear_model._folds import in_memory, part, splits
 from assay.linear_model._logistic import LogisticRegression
-from assay.linear_model._logistic_problem import Problem
+from assay.linear_model._logistic_problem import Kept, Problem
 from assay.linear_model._logistic_solvers import refuse_zero_rows
 from assay.messages import Message
 from assay.optim.duality import GAP
@@ -37,6 +39,7 @@ from assay.params import Choice, Flag, check, refuse
 from assay.scan import Rows, one_blas_thread, thread_map
 from assay.theory.spaces import Linear
 
+_COARSE = 10.0  # times `tol` on the folds: a fit's excess is then at most 1e-8 of the objective at zero by default
 _OWN = tuple(signature(LogisticRegression).parameters)
 _DEFAULTS = (  # as scikit-learn 1.9 has it: each is told in the attribute that is left at "warn"
     ("l1_ratios", "The default value for l1_ratios will change from None to (0.0,) in scikit-learn 1.10."),
@@ -176,8 +179,9 @@ class LogisticRegressionCV(LogisticRegression):
         refuse_zero_rows(self, X)
         self.classes_ = classes
         scorer_params = self._score_parameters(sample_weight, params)
-        folds = splits(self, X, y, sample_weight, params, classes=True)
-        rows = rows.encoded(classes)
+        rows = in_memory(self, rows.encoded(classes))
+        labels = classes[np.asarray(rows.y)]
+        folds = splits(self, X, labels, sample_weight, params, classes=True)
         problem = self._problem(rows, 1.0)
         quiet = np.errstate(over="ignore", invalid="ignore")
         log = fit_log(self, self.max_iter, X, y, sample_weight)
@@ -186,7 +190,7 @@ class LogisticRegressionCV(LogisticRegression):
             paths = self._paths(members, problem, folds)
             shape = (len(folds), len(members), len(self._costs))
             tables = np.array([path.tables for path in paths]).reshape(*shape, problem.n_outputs, -1)
-            scores = self._fold_scores(tables, members, folds, rows.X, y, scorer_params)
+            scores = self._fold_scores(tables, members, folds, rows.X, labels, scorer_params)
             self._choose(tables, scores, problem, log)
         self._keep_attributes(tables, scores, np.array([path.steps for path in paths]).reshape(shape))
         self._keep_type(X)
@@ -238,10 +242,12 @@ class LogisticRegressionCV(LogisticRegression):
         self, tables: np.ndarray, members: list[LogisticRegression], folds: Any, X: Any, y: Any, given: dict[str, Any]
     ) -> np.ndarray:
         """Return the score of each fit on the hold-out rows of its fold, (n_folds, n_l1_ratios, n_cs)."""
+        scores, own = np.empty(tables.shape[:3]), self.fit_intercept
+        quick = None if set(given) - {"sample_weight"} else _QUICK.get(_plain(self._get_scorer()))
+        if quick is not None:
+            weight = None if not given else np.asarray(given["sample_weight"], dtype=np.float64)
+            return self._quick_scores(quick, tables, folds, X, np.searchsorted(self.classes_, y), weight)
         scorer = _with_labels(self._get_scorer(), self.classes_)
-        own = self.fit_intercept
-        scores = np.empty(tables.shape[:3])
-        y = np.asarray(y)
         for place in np.ndindex(scores.shape):
             fold, share, c = place
             test, table, member = folds[fold][1], tables[place], members[share]
@@ -252,6 +258,17 @@ class LogisticRegressionCV(LogisticRegression):
             member.coef_ = table[:, :-1] if own else table
             member.intercept_ = table[:, -1] if own else np.zeros(len(table))
             scores[place] = scorer(member, held, codes, **passed)
+        return scores
+
+    def _quick_scores(self, quick: Any, tables: np.ndarray, folds: Any, X: Any, codes: np.ndarray, weight: Any) -> Any:
+        """Return `_fold_scores` of a score that is a mean over rows, without what a scorer checks at each call."""
+        scores = np.empty(tables.shape[:3])
+        for fold, (_, test) in enumerate(folds):
+            held, own = X[test], None if weight is None else weight[test]
+            for place in np.ndindex(scores.shape[1:]):
+                table = tables[(fold, *place)]
+                values = held @ table[:, : X.shape[1]].T + (table[:, -1] if self.fit_intercept else 0.0)
+                scores[(fold, *place)] = np.average(quick(values, codes[test]), weights=own)
         return scores
 
     def _choose(self, tables: np.ndarray, scores: np.ndarray, problem: Problem, log: FitLog) -> None:
@@ -357,19 +374,55 @@ class LogisticRegressionCV(LogisticRegression):
             yield from super().facts(rows)
 
 
+def _right(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return which rows get their class, by scores (n, 1) or (n, classes)."""
+    best = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
+    return np.asarray(best == codes, dtype=np.float64)
+
+
+def _log_probability(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the probability of each row's class, clipped as scikit-learn's log-loss does."""
+    if values.shape[1] == 1:
+        own = np.where(codes == 1, 1.0, -1.0) * values[:, 0]
+        logs = -np.logaddexp(0.0, -own)
+    else:
+        logs = np.take_along_axis(log_softmax(values, axis=1), codes[:, None], axis=1)[:, 0]
+    return np.clip(logs, np.log(_LEAST), np.log1p(-_LEAST))
+
+
+_QUICK = {accuracy_score: _right, log_loss: _log_probability}
+_LEAST = float(np.finfo(np.float64).eps)
+
+
+def _plain(scorer: Any) -> Any:
+    """Return the metric of a scorer of scikit-learn's without parameters; None of others."""
+    usual = {accuracy_score: 1, log_loss: -1}.get(getattr(scorer, "_score_func", None))
+    return scorer._score_func if usual == getattr(scorer, "_sign", 0) and not scorer._kwargs else None
+
+
 def _path(member: LogisticRegression, problem: Problem, costs: np.ndarray) -> _Path:
     """Return the fits to one fold's training rows, each started at the one before."""
-    begin, tables, steps, statuses = None, [], [], []
-    for C in costs:
-        found = member._minimise(problem._replace(C=float(C)), _Unlogged(member, 1), begin)
-        table = problem.unpack(found.x) if member._share else problem.centred(found.x)
-        begin = problem.pack(*table)
-        tables.append(begin.reshape(problem.n_outputs, -1))
+    member = clone(member).set_params(tol=_COARSE * member.tol)
+    tables: list[np.ndarray] = []
+    kept, steps, statuses = Kept(), [], []
+    for c, C in enumerate(costs):
+        kept.unused = np.isfinite(C)
+        own = problem._replace(C=float(C), kept=kept if kept.unused else None)
+        found = member._minimise(own, _Unlogged(member, 1), _ahead(tables, costs[: c + 1]))
+        tables.append(problem.pack(*(problem.unpack(found.x) if member._share else problem.centred(found.x))))
         steps.append(found.n_iter)
         statuses.append(found.status)
         if found.status == "overflow":
             break
-    return _Path(np.array(tables), np.array(steps), statuses)
+    return _Path(np.array(tables).reshape(len(tables), problem.n_outputs, -1), np.array(steps), statuses)
+
+
+def _ahead(found: list[np.ndarray], costs: np.ndarray) -> np.ndarray | None:
+    """Return where the next minimum is expected: coefficients go on as from the last but one, by the logarithm of C."""
+    if len(found) < 2 or not np.isfinite(costs[-3:]).all() or costs[-2] == costs[-3]:
+        return found[-1] if found else None
+    ratio = np.log(costs[-1] / costs[-2]) / np.log(costs[-2] / costs[-3])
+    return np.asarray(found[-1] + (ratio if 0 < ratio < 2 else 0.0) * (found[-1] - found[-2]))
 
 
 class _Unlogged(FitLog):

@@ -34,13 +34,19 @@ _ROUNDING = 1e-15  # of the objective at zero: a smaller gap is hidden by roundi
 _LEAST = 1e-26  # of the objective at zero: no smaller gap is asked for
 _FIRST_STEPS = 60  # of L-BFGS on rows with few entries, before Newton's method goes on
 _IDLE = 2  # steps below rounding that do not halve the decrement, after which the fit is at rest
-_LP_ROWS = 50_000  # rows up to which a linear programme decides whether an unpenalised optimum exists
 Sums = tuple[float, np.ndarray, np.ndarray]
 Product = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 _FILLED = 0.1  # share of entries up to which products with sparse rows are the faster ones
 _COLUMNS = 100  # columns from which they are
 _MANY = 100_000  # entries from which loops on threads are worth compiling
 _PARTS = 8  # of the rows, whatever the number of threads, so that sums are the same to the bit
+
+
+class Kept:
+    """The Hessian of the losses over C where it was last formed; the fit with the next C begins with it."""
+
+    losses: np.ndarray | None = None
+    unused = False  # by the fit that runs
 
 
 class Problem(NamedTuple):
@@ -53,6 +59,7 @@ class Problem(NamedTuple):
     n_classes: int
     column: float = 0.0  # with a constant column s > 0, b is its penalised coefficient times s
     precondition: Solve | None = None
+    kept: Kept | None = None
 
     @property
     def penalty(self) -> float:
@@ -141,15 +148,24 @@ class Problem(NamedTuple):
         return size > (_WIDE if self.n_classes == 2 else _WIDE_CLASSES) or thin_block(self.rows) is not None
 
     def _factored(self, x: np.ndarray) -> Solve:
-        statistic = binary_hessian if self.n_classes == 2 else multinomial_hessian
-        hessian = self.rows.sum(statistic, *self.unpack(x), self.cost)
-        d = self.rows.n_features
+        hessian, d = self._hessian(x), self.rows.n_features
         penalties = np.tile(np.append(np.full(d, self.penalty), self.on_intercept), self.n_outputs)
         hessian[np.diag_indices(len(penalties))] += penalties
         if not self.intercept:
             free = np.arange(len(penalties)) % (d + 1) < d
             hessian = hessian[np.ix_(free, free)]
         return _solver(hessian)
+
+    def _hessian(self, x: np.ndarray) -> np.ndarray:
+        """Return the Hessian of the losses at x, or that which was kept."""
+        if self.kept is not None and self.kept.unused and self.kept.losses is not None:
+            self.kept.unused = False
+            return self.C * self.kept.losses
+        statistic = binary_hessian if self.n_classes == 2 else multinomial_hessian
+        hessian: np.ndarray = self.rows.sum(statistic, *self.unpack(x), self.cost)
+        if self.kept is not None:
+            self.kept.losses, self.kept.unused = hessian / self.C, False
+        return hessian
 
     def _products(self, coef: np.ndarray, intercept: np.ndarray) -> Product:
         """Return a function that multiplies the Hessian of the losses with (V, v0)."""
@@ -340,25 +356,6 @@ def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: 
     return Found(*best, decrement, steps, "stopped" if stopped else "converged" if at_rest else stalled)
 
 
-def quasi_separated(problem: Problem, x: np.ndarray) -> bool:
-    """Decide by a linear programme whether some hyperplane has every row on its right side or on it, not all
-    on it."""
-    if problem.n_classes != 2 or problem.rows.n_rows > _LP_ROWS:
-        return False
-    coef, intercept = problem.unpack(x)
-    if max(problem.rows.map(largest_score, coef, intercept)) < 15.0:
-        return False
-    from assay.optim.constrained import weak_separator
-
-    parts = list(problem.rows.blocks())
-    signed = np.vstack(
-        [np.column_stack([part.X, np.ones(len(part.X))]) * (2.0 * part.y - 1.0)[:, None] for part in parts]
-    )
-    if problem.rows.has_weight:
-        signed = signed[np.concatenate([part.weight for part in parts]) > 0]
-    return weak_separator(signed if problem.intercept else signed[:, :-1]) is not None
-
-
 def stationarity(problem: Problem, coef: np.ndarray, intercept: np.ndarray, *, weighted: bool) -> Claim:
     """Return claim suboptimality, form b, of a problem without penalty: no coefficients nearby lower the objective by
     more than the gradient times their distance; `weighted` if classes have weights."""
@@ -498,11 +495,13 @@ def multinomial_hessian(block: Block, coef: np.ndarray, intercept: np.ndarray, c
     K, d = coef.shape
     a = np.column_stack([block.X, np.ones(len(p))])
     weighed = p.T * np.broadcast_to(costs(block, cost), len(p))
-    hessian = np.empty((K, d + 1, K, d + 1))
+    hessian = np.zeros((K, d + 1, K, d + 1))
     for k in range(K):
-        for j in range(k, K):
-            hessian[k, :, j] = (a.T * (weighed[k] * ((k == j) - p[:, j]))) @ a
+        for j in range(k + 1, K):
+            hessian[k, :, j] = (a.T * (-weighed[k] * p[:, j])) @ a
             hessian[j, :, k] = hessian[k, :, j]
+    for k in range(K):  # the blocks of a row sum to zero, as probabilities to one
+        hessian[k, :, k] = -hessian[k].sum(axis=1)
     return hessian.reshape(K * (d + 1), -1)
 
 

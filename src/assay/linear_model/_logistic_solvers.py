@@ -41,6 +41,7 @@ _ARMIJO = 1e-4
 _HALVINGS = 30
 _NOISE = 1e-14  # relative rounding of the objective
 _CHECKS = 25  # proximal gradient steps between looks at the stopping rule
+_LP_ROWS = 50_000  # rows up to which a linear programme decides whether an unpenalised optimum exists
 _MOST = 2**31 - 1  # of seeds
 
 
@@ -252,6 +253,25 @@ def _shortened(
             return new, step
         step *= 0.5
     return new, step
+
+
+def quasi_separated(problem: Problem, x: np.ndarray) -> bool:
+    """Decide by a linear programme whether some hyperplane has every row on its right side or on it, not all
+    on it."""
+    if problem.n_classes != 2 or problem.rows.n_rows > _LP_ROWS:
+        return False
+    coef, intercept = problem.unpack(x)
+    if max(problem.rows.map(_logistic_problem.largest_score, coef, intercept)) < 15.0:
+        return False
+    from assay.optim.constrained import weak_separator
+
+    parts = list(problem.rows.blocks())
+    signed = np.vstack(
+        [np.column_stack([part.X, np.ones(len(part.X))]) * (2.0 * part.y - 1.0)[:, None] for part in parts]
+    )
+    if problem.rows.has_weight:
+        signed = signed[np.concatenate([part.weight for part in parts]) > 0]
+    return weak_separator(signed if problem.intercept else signed[:, :-1]) is not None
 
 
 def refuse_zero_rows(model: Any, X: Any) -> None:

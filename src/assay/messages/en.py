@@ -315,7 +315,7 @@ MESSAGES = REASONS | {
     "quote.long": "is not closed within {bytes} bytes",
     "quote.line": "is closed 1 line below",
     "quote.lines": "is closed {lines} lines below",
-    "file.folder": "{file} is a folder; give a CSV or Parquet file.",
+    "file.folder": "{file} is a folder without a .parquet file; give a CSV or Parquet file.",
     "file.missing": "there is no file {file}.",
     "file.parquet": "{file} cannot be read as Parquet ({why}).",
     "file.mixed-encoding": "the file is not all in one encoding ({why}); save it as UTF-8.",

@@ -278,7 +278,7 @@ MESSAGES = REASONS | {
     "quote.long": "在 {bytes} 个字节内没有关闭",
     "quote.line": "在下一行才关闭",
     "quote.lines": "在 {lines} 行之后才关闭",
-    "file.folder": "{file} 是文件夹；请给出 CSV 或 Parquet 文件。",
+    "file.folder": "{file} 是没有 .parquet 文件的文件夹；请给出 CSV 或 Parquet 文件。",
     "file.missing": "没有文件 {file}。",
     "file.parquet": "{file} 不能作为 Parquet 读入（{why}）。",
     "file.mixed-encoding": "文件的编码不一致（{why}）；请存为 UTF-8。",

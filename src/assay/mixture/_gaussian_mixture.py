@@ -154,7 +154,7 @@ class GaussianMixture(PrototypeMixin, GaussianEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GaussianMixture":
         """Fit to rows X; they may be arrays, a frame, Parquet files or a Dask collection. y is not used."""
         check(self)
-        rows = read_rows(self, X, y, sample_weight)
+        rows = read_rows(self, X, y, sample_weight).kept()
         require_finite(rows, self)
         enough(self, rows, self.n_components)
         again = self.warm_start and hasattr(self, "weights_")

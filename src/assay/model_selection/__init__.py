@@ -2,6 +2,7 @@
 
 from assay.borrowed import borrowed
 from assay.model_selection._srm import Candidate, StructuralRiskMinimizer
+from assay.model_selection._tuned_threshold import TunedThresholdClassifierCV
 from assay.model_selection._validation import (
     CrossValidated,
     LearningCurve,
@@ -20,6 +21,7 @@ __all__ = [
     "Parts",
     "PenaltyPath",
     "StructuralRiskMinimizer",
+    "TunedThresholdClassifierCV",
     "ValidatedChoice",
     "choose_on_validation",
     "penalty_path",

@@ -94,6 +94,14 @@ class Rows(ABC):
         partition as one block (see `scan.pinned`); for rows that are `on_workers`."""
         raise NotImplementedError
 
+    def kept(self) -> "Rows":
+        """Return the same rows for many passes: on a cluster, workers keep them in memory if they fit."""
+        if not self.on_workers:
+            return self
+        from assay.scan.kept import kept
+
+        return kept(self)
+
     def encoded(self, classes: np.ndarray, *, others: bool = False) -> "Rows":
         """Return the same rows with y replaced by its position in `classes` (int64); with `others`, -1 for labels that
         are none of them, which are refused otherwise."""

@@ -96,8 +96,10 @@ def _on_disk(shape: tuple[int, int]) -> np.ndarray:
 
 
 def memory_bytes() -> float:
-    """Return the memory of the machine, or what the limit of this process on its data leaves, if that is less."""
+    """Return the memory of the machine, or that of the container or what the limit of this process on its data leaves,
+    if that is less."""
     whole = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) if hasattr(os, "sysconf") else np.inf
+    whole = min(whole, container_bytes())
     try:
         import resource
     except ImportError:  # not every system has limits of this kind
@@ -110,6 +112,26 @@ def memory_bytes() -> float:
     except OSError:
         used = 0
     return min(whole, float(max(allowed - used, 0)))
+
+
+def container_bytes(groups: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> float:
+    """Return the memory that the control groups of this process (Linux, versions 1 and 2) allow; infinite without."""
+    limits = [np.inf]
+    try:
+        lines = groups.read_text().splitlines()
+    except OSError:
+        return np.inf
+    for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
+        if controllers not in ("", "memory"):
+            continue
+        top, name = (root, "memory.max") if not controllers else (root / "memory", "memory.limit_in_bytes")
+        own = top / path.lstrip("/")
+        for folder in (own, *own.parents):  # a group has at most what those around it have
+            try:
+                limits.append(float((folder / name).read_text()))
+            except (OSError, ValueError):  # "max", or no such group in a container's view
+                continue
+    return min(limits)
 
 
 def find_bins(

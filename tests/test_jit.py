@@ -1,11 +1,14 @@
 """Compiled loops without a cache: they run, and it is said once; a cache that others can write to is not loaded."""
 
+import ast
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import assay
 from assay import loop_cache
 
 LOOPS = """
@@ -146,3 +149,31 @@ def test_a_loop_that_cannot_be_compiled_keeps_nobody_waiting(run):
     wrong += f"subprocess.run([sys.executable, '-c', {waits!r}], check=True, timeout=300)\n"
     assert run(fails)[0] == ["refused"]
     assert run(wrong)[0] == ["8"]
+
+
+ONE_TYPE = {"collapsed", "infer", "forward", "loss_block", "_shares", "_adam", "_descend"}
+"""Loops that add up and write, over arrays of numbers of one size: as long as they vectorise, these lie far apart."""
+
+
+def test_loops_that_add_up_write_nothing():
+    """A loop whose sums may be reordered and that writes is compiled twice, and which of the two runs, and so the bits
+    of its sums, depends on how near to each other its arrays lie."""
+    found = set()
+    for path in Path(assay.__file__).parent.rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            named = isinstance(function, ast.FunctionDef)
+            if named and any("reduction=True" in ast.unparse(one) for one in function.decorator_list):
+                loops = [one for one in ast.walk(function) if isinstance(one, ast.For)]
+                found |= {function.name for loop in loops if _adds_up_and_writes(loop)}
+    assert found == ONE_TYPE
+
+
+def _adds_up_and_writes(loop: ast.For) -> bool:
+    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    if any(isinstance(node, (ast.For, ast.While)) for node in nodes):
+        return False
+    plain = [target for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
+    own = {name.id for target in plain for name in ast.walk(target) if isinstance(name, ast.Name)}
+    added = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+    sums = [one for one in added if isinstance(one, ast.Name) and one.id not in own]
+    return bool(sums) and any(isinstance(one, ast.Subscript) for one in (*plain, *added))

@@ -21,14 +21,17 @@ from assay.loop_cache import keep
 _REDUCTION = {"reassoc", "contract"}
 
 
-def compiled(function: Callable | None = None, *, reduction: bool = False) -> Any:
-    """Compile a block function; `reduction=True` lets sums be re-ordered so that they vectorise."""
+def compiled(function: Callable | None = None, *, reduction: bool = False, kept: bool = True) -> Any:
+    """Compile a block function; `reduction=True` lets sums be re-ordered so that they vectorise. One that is given
+    compiled functions has `kept=False`: it is compiled for those that call it, and lies on disk as a part of them."""
 
     def wrap(body: Callable) -> Any:
-        inner = body.__name__.startswith("_")  # what Python never calls needs no door for it, which costs to compile
+        inner = (
+            body.__name__.startswith("_") or not kept
+        )  # what Python never calls needs no door for it, which costs to compile
         doors: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
         loop = njit(nogil=True, error_model="numpy", fastmath=_REDUCTION if reduction else False, **doors)(body)
-        if loop is not body:  # with NUMBA_DISABLE_JIT it is
+        if loop is not body and kept:  # with NUMBA_DISABLE_JIT it is the body
             keep(loop)
         return loop
 

@@ -64,12 +64,6 @@ def test_topics_are_separated_and_their_words_are_the_right_ones(capsys):
     assert "100% kitchen" in capsys.readouterr().out
 
 
-def test_the_page_about_clusters():
-    outcome = doctest.testfile(str(ROOT / "docs" / "clusters.md"), module_relative=False, encoding="utf-8")
-    assert outcome.attempted > 20
-    assert outcome.failed == 0
-
-
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name):
     outcome = doctest.testmod(import_module(f"assay.{name}"))

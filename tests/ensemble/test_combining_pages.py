@@ -1,8 +1,6 @@
 """The page about combining learners and its example run and show what they say."""
 
-import doctest
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,15 +8,6 @@ from sklearn.base import clone
 
 from assay.neural_network import MLPRegressor
 from tests.tree.test_examples import programme
-
-PAGE = Path(__file__).parents[2] / "docs" / "combining.md"
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_the_page_about_combining():
-    outcome = doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8")
-    assert outcome.attempted > 30
-    assert outcome.failed == 0
 
 
 @pytest.mark.mission("ENS-71")

@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 
 from assay.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from assay.tree.growth._extra_loops import grow_extra
-from assay.tree.growth._records import CRITERIA, Limits, Target
+from assay.tree.growth._records import Limits, target_of
 
 RNG = np.random.default_rng(0)
 N = 1300  # more than two blocks of rows
@@ -46,8 +46,8 @@ def impurity(y, w, criterion):
 
 
 def grown(y, criterion, seed, most=6, **limits):
-    classes = 3 if criterion in ("gini", "entropy") else 0
-    target = Target(y, WEIGHT, classes, CRITERIA[criterion])
+    classes = [3] if criterion in ("gini", "entropy") else []
+    target = target_of(y, WEIGHT, np.array(classes), criterion)
     rows = np.arange(N).astype(np.uint64)
     return grow_extra(X, target, rows, Limits(max_features=most, **limits).record(6), np.uint64(seed))
 
@@ -77,7 +77,7 @@ def test_the_threshold_taken_has_the_largest_decrease_of_those_drawn(criterion, 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "poisson"])
 def test_of_several_outputs_the_mean_decrease_counts(criterion):
-    classes = 3 if criterion in ("gini", "entropy") else 0
+    classes = [3, 2] if criterion in ("gini", "entropy") else []
     other = np.digitize(X[:, 3], [0.0]).astype(float) if classes else np.abs(X[:, 3]) + 0.1
     Y = np.column_stack([CLASSES if classes else NUMBERS + 0.1, other])
     chosen = set()
@@ -89,7 +89,7 @@ def test_of_several_outputs_the_mean_decrease_counts(criterion):
 
         every = np.ones(N, dtype=bool)
         decrease = [total(every) - total(X[:, f] <= t) - total(X[:, f] > t) for f, t in enumerate(drawn)]
-        target = Target(Y, WEIGHT, classes, CRITERIA[criterion])
+        target = target_of(Y, WEIGHT, np.array(classes), criterion)
         rows, limits = np.arange(N).astype(np.uint64), Limits(max_depth=1).record(6)
         nodes, sums = grow_extra(X, target, rows, limits, np.uint64(seed))
         best, purity = int(np.argmax(decrease)), nodes["purity"]
@@ -169,7 +169,7 @@ def test_thresholds_are_uniform_and_ties_are_broken_evenly():
 
     def root(x, y, seed):
         rows = np.arange(len(x)).astype(np.uint64)
-        target = Target(y, np.ones(len(x)), 2, CRITERIA["gini"])
+        target = target_of(y, None, np.array([2]), "gini")
         return grow_extra(x, target, rows, Limits(max_depth=1).record(x.shape[1]), np.uint64(seed))[0][0]
 
     thresholds = [root(x, np.array([0.0, 1.0, 0.0]), seed * 7919)["threshold"] for seed in range(1000)]

@@ -13,10 +13,10 @@ from assay.ensemble import (
     RandomForestRegressor,
 )
 from assay.ensemble._bootstrap import bag
+from assay.ensemble._forest_growth import grow_forest, grow_regression_forest
 from assay.scan import rows as as_rows
 from assay.tree._predict import leaves
 from assay.tree.growth._bins import find_bins
-from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
 from assay.tree.growth._records import Limits
 
 

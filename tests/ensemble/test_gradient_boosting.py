@@ -70,7 +70,7 @@ def test_levels_are_the_trees_of_the_general_grower(seed):
     limits = Limits(min_samples_leaf=1 + seed, min_samples_split=2, max_depth=2 + seed, min_decrease=0.01)
     columns = encode(X, 1)
     own = grow_levels(Presorted(columns, 2), y, weight, rows, limits, 0)
-    other = grow_exact(columns, y, weight, rows.copy(), 0, "squared_error", limits, 0)
+    other = grow_exact(columns, y, weight, rows.copy(), np.empty(0), "squared_error", limits, 0)
 
     def leaves(tree):
         return sorted(zip(np.round(tree.value[tree.child < 0, 0], 9), np.round(tree.weight[tree.child < 0], 9)))

@@ -103,7 +103,7 @@ def test_bounds_on_the_original_scale_hold():
         X, y = skewed(20_000 + seed, 150)
         model = LogTargetRegressor(Ridge()).fit(X[:90], y[:90])
         clip = float(np.abs(y[:90] - np.median(y[:90])).max())
-        certificate = model.certify(X[:90], y[:90], holdout=(X[90:], y[90:]), clip=clip, delta="0.1")
+        certificate = model.certify(X[:90], y[:90], holdout=(X[90:], y[90:]), clip=clip, delta=0.1)
         bound = min(claim.value for claim in certificate if claim.name == "holdout.betting")
         missed += np.mean(np.minimum(np.abs(model.predict(far_X) - far_y), clip)) > bound
     assert missed <= 58  # three standard errors above 40

@@ -298,7 +298,7 @@ def test_classes_that_nobody_predicts_count_as_errors_and_cost_most():
 
 
 @pytest.mark.parametrize("metric", ["auc", "logloss", "rmse", "r2"])
-def test_every_column_of_the_leaderboard_is_in_the_metric(metric):
+def test_every_column_of_the_leaderboard_is_in_the_metric(metric, tmp_path):
     """The hold-out column is what scikit-learn measures with the model; the baseline's is known."""
     from sklearn import metrics
 
@@ -326,6 +326,10 @@ def test_every_column_of_the_leaderboard_is_in_the_metric(metric):
         assert base.holdout_metric == 0.5
         assert study.chosen.metric_bound == next(c.value for c in study.certificate if c.name == "holdout.auc")
         assert "Certified auc at least" in repr(study)
+        study.report(tmp_path / "report.html")
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert f"auc ≥ {math.floor(study.chosen.metric_bound * 1e4) / 1e4:.4g}" in page
+        assert f'<td class="n">{expected:.4g}</td>' in page
     else:
         assert study.chosen.metric_bound is None
         assert f"{expected:.4g}" in study.why

@@ -30,12 +30,6 @@ def test_docstring_examples(name):
     assert outcome.failed == 0
 
 
-def test_the_page():
-    outcome = doctest.testfile(str(HOME / "docs" / "neighbors.md"), module_relative=False, encoding="utf-8")
-    assert outcome.attempted > 15
-    assert outcome.failed == 0
-
-
 def test_the_example(tmp_path, capsys):
     space: dict = {"__name__": "example"}
     exec((HOME / "examples" / "nearest.py").read_text(encoding="utf-8"), space)

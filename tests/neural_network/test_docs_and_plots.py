@@ -25,12 +25,6 @@ def test_docstring_examples(name):
     assert outcome.failed == 0
 
 
-def test_the_page_about_networks():
-    outcome = doctest.testfile(str(ROOT / "docs" / "neural.md"), module_relative=False, encoding="utf-8")
-    assert outcome.attempted > 30
-    assert outcome.failed == 0
-
-
 @pytest.mark.mission("NNW-15", "NNW-26")
 def test_the_example(capsys, tmp_path):
     spec = importlib.util.spec_from_file_location("approximation", ROOT / "examples" / "approximation.py")
@@ -44,12 +38,6 @@ def test_the_example(capsys, tmp_path):
         assert len(errors) == 4
         assert errors[-1] < 0.02
     assert (tmp_path / "curves.png").stat().st_size > 0
-
-
-def test_the_page_about_more_networks():
-    outcome = doctest.testfile(str(ROOT / "docs" / "networks.md"), module_relative=False, encoding="utf-8")
-    assert outcome.attempted > 40
-    assert outcome.failed == 0
 
 
 def test_the_example_of_maps(capsys, tmp_path):

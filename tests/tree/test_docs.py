@@ -2,7 +2,6 @@
 
 import doctest
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
@@ -20,11 +19,4 @@ MODULES = (
 def test_docstring_examples(name):
     outcome = doctest.testmod(import_module(f"assay.{name}"))
     assert outcome.attempted > 0
-    assert outcome.failed == 0
-
-
-def test_the_page_about_trees():
-    page = Path(__file__).parents[2] / "docs" / "trees.md"
-    outcome = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert outcome.attempted > 30
     assert outcome.failed == 0

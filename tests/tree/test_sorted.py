@@ -10,7 +10,7 @@ from scipy.sparse import csc_array, csr_array, random_array
 from assay.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor, _reading
 from assay.tree._reading import Read
-from assay.tree.growth._exact import compact, encode, encode_gaps, grow_exact, grow_general
+from assay.tree.growth._exact import compact, encode, grow_exact, grow_general
 from assay.tree.growth._records import Limits
 from assay.tree.growth._sorted import as_entries, counted_instead, grow_sorted, is_whole, sort_columns
 
@@ -57,8 +57,8 @@ def test_the_tree_is_that_of_sorting_at_each_node(criterion, limits, weights):
     else:
         y = np.round(np.abs(y) * 256) / 256  # sums without rounding: equal splits stay equal
     rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
-    wanted = grow_exact(encode(X, 1), y, weight, rows, 3 if classes else 0, criterion, limits, 7)
     n_classes = np.array([3]) if classes else NONE
+    wanted = grow_exact(encode(X, 1), y, weight, rows, n_classes, criterion, limits, 7)
     entries = as_entries(sort_columns(Read(TREE, X, y, weight), 1), classes and is_whole(weight))
     assert_same(grow_sorted(entries, y, weight, n_classes, criterion, limits, 7), wanted)
 
@@ -72,7 +72,7 @@ def test_several_outputs_are_those_of_the_general_way(criterion):
     Y = thirds if classes else np.round(Y * 64)
     n_classes, weight = np.array([3, 3]) if classes else NONE, rng.poisson(1.0, len(y)) * 1.0
     asked = n_classes, criterion, Limits(max_depth=6), 0
-    wanted = grow_general(encode_gaps(X, 1), Y, weight, np.flatnonzero(weight), *asked)
+    wanted = grow_general(encode(X, 1), Y, weight, np.flatnonzero(weight), *asked)
     entries = as_entries(sort_columns(Read(TREE, X, Y, weight), 1), classes)
     assert_same(grow_sorted(entries, Y, weight, *asked), wanted)
 

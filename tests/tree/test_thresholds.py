@@ -7,6 +7,7 @@ import pytest
 
 from assay.tree.growth._nominal import Method, column_splits, impurity
 from assay.tree.growth._nominal_splits import ENTROPY, GINI, SQUARED
+from assay.tree.growth._records import Limits
 
 NAMES = {SQUARED: "squared_error", GINI: "gini", ENTROPY: "entropy"}
 
@@ -48,7 +49,7 @@ def test_best_of_all_thresholds(kind, missing, directed, n):
     lost = stats[:7].sum(axis=0) if missing else None
     Z = X.copy()
     Z[:7] = np.nan if missing else X[:7]
-    method = Method(NAMES[kind], "binary", "direction" if directed else "fractional", {}, 0, 3, 2, 9, 0.0)
+    method = Method(NAMES[kind], "binary", "direction" if directed else "fractional", {}, 0, Limits(3))
     target = y if kind == SQUARED else np.argmax(stats, axis=1)
     found = column_splits(Z, target, w, method._replace(n_classes=0 if kind == SQUARED else 3))
     known = ~np.isnan(Z[:, 0])
@@ -85,5 +86,5 @@ def test_best_of_all_subsets_of_levels(n_classes, gaps):
         right = ~np.isnan(x) & ~left
         sums = [stats[part].sum(axis=0) for part in (left, right, np.isnan(x))]
         every.append(judged(*sums, kind, gaps == "direction", w.sum())[0])
-    split = column_splits(x[:, None], y, w, Method(name, "binary", gaps, {0: 5}, n_classes, 1, 2, 9, 0.0))[0]
+    split = column_splits(x[:, None], y, w, Method(name, "binary", gaps, {0: 5}, n_classes, Limits()))[0]
     assert split.gain == pytest.approx(max(every))

@@ -383,6 +383,7 @@ def absorb(batch, weight, products, lengths, centers, counts, labels):
         for f in range(d):
             apart = batch[i, f] - centers[who, f]
             square += apart * apart
+        for f in range(d):
             sums[who, f] += weight[i] * batch[i, f]
         inertia += weight[i] * square
         gained[who] += weight[i]

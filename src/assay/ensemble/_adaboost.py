@@ -39,11 +39,11 @@ from assay.scan import Rows
 from assay.theory import margin
 from assay.theory.spaces import Space, Stumps
 from assay.tree import DecisionTreeClassifier
+from assay.tree._claims import OfAnySize, VotesOfOneSize, _Everything
 from assay.tree._decision_tree import known_rows
 from assay.tree._nodes import Nodes, TreeModel, joined, one_leaf, tree_at
 from assay.tree._predict import leaves
 from assay.tree._reading import read_columns, read_labelled
-from assay.tree._spaces import OfAnySize, VotesOfOneSize, _Everything
 from assay.tree.growth._stumps import Stump, best_stump, sort_columns
 
 # Members fitted one after the other -------------------------------------------------------------------------------

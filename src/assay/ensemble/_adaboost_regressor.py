@@ -28,10 +28,10 @@ from assay.guarantees.evidence import Evidence, Predictions
 from assay.params import Choice, Count, Positive, check, refuse
 from assay.scan import Rows
 from assay.tree import DecisionTreeRegressor
+from assay.tree._claims import OfAnySize
 from assay.tree._decision_tree import DecisionTree, known_rows
 from assay.tree._nodes import joined, tree_at
 from assay.tree._reading import read_columns
-from assay.tree._spaces import OfAnySize
 
 _UNITS = 2.0**30
 _LARGEST = int(np.iinfo(np.int32).max)

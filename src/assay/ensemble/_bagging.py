@@ -27,8 +27,8 @@ from assay.ensemble._members import Given, asked_by, one_hot, routed_to
 from assay.ensemble._votes import Mean, Vote
 from assay.params import Choice, Number
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from assay.tree._claims import OfAnySize
 from assay.tree._reading import Read, read_columns, read_labelled
-from assay.tree._spaces import OfAnySize
 
 
 @dataclass(eq=False, repr=False)

@@ -42,12 +42,11 @@ from assay.params import Choice, Count, Flag, check, refuse
 from assay.scan import Rows, thread_map
 from assay.tree import DecisionTreeClassifier
 from assay.tree._decision_tree import known_rows
-from assay.tree._limits import feature_count
+from assay.tree._export import impurity_importances
 from assay.tree._nodes import Nodes, joined, one_leaf, tree_at
 from assay.tree._predict import mean_values
-from assay.tree._readable import impurity_importances
 from assay.tree._reading import Read, read_columns
-from assay.tree.growth._growers import grown_trees
+from assay.tree.growth._growers import feature_count, grown_trees
 
 
 class Sample(NamedTuple):

@@ -21,12 +21,12 @@ from assay.ensemble._losses import Loss, Slopes
 from assay.fitlog import FitLog
 from assay.scan import thread_map
 from assay.tree._classes import DecisionTreeRegressor
-from assay.tree._limits import limits_of
 from assay.tree._nodes import Nodes, joined
 from assay.tree._predict import leaves
 from assay.tree._pruning import cost_complexity
 from assay.tree._reading import Read
 from assay.tree.growth._exact import encode
+from assay.tree.growth._growers import limits_of
 from assay.tree.growth._levels import Presorted, grow_levels
 
 _SEEDS = 2**31 - 1

@@ -40,13 +40,12 @@ from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from assay.tree._claims import OfAnySize
 from assay.tree._decision_tree import counts_of, known_rows
-from assay.tree._export import ways_down
+from assay.tree._export import impurity_importances, ways_down
 from assay.tree._nodes import joined, tree_at
 from assay.tree._predict import goes_one_way, leaves, mean_values, mixed_leaves, split_outputs
-from assay.tree._readable import impurity_importances
 from assay.tree._reading import Read, read_columns, read_labelled
-from assay.tree._spaces import OfAnySize
 
 _SHARED = (
     "criterion", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf", "max_features",

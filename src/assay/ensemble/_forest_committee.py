@@ -32,12 +32,12 @@ from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
 from assay.messages import Message
 from assay.params import Count, check, refuse
 from assay.scan import Rows, rows
+from assay.tree._claims import OfAnySize
 from assay.tree._decision_tree import known_rows
-from assay.tree._limits import row_count
 from assay.tree._nodes import Nodes, TreeModel, joined, one_leaf
 from assay.tree._predict import leaves
 from assay.tree._reading import read_columns
-from assay.tree._spaces import OfAnySize
+from assay.tree.growth._growers import row_count
 
 
 @dataclass(eq=False, repr=False)

@@ -1,21 +1,25 @@
-"""The trees of a forest: what is asked of them (`growth._growers` says who grows them), their samples, pruning."""
+"""The trees of a forest: what is asked of them (`growth._growers` says who grows them), their samples, pruning.
 
-from collections.abc import Callable
+On bins, bags are counted rows, and all trees lie in one set of arrays. Trees that share their bins share the error that
+bins make, which their mean does not remove; so groups of trees have bins of their own.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from assay.ensemble._bootstrap import Draw, bag
 from assay.params import refuse
-from assay.scan import thread_map
+from assay.scan import Rows, thread_map
 from assay.tree import _pruning
 from assay.tree._decision_tree import counts_of
-from assay.tree._limits import limits_of, monotone_signs
-from assay.tree._nodes import Nodes, joined, tree_at
+from assay.tree._nodes import Nodes, joined, nodes_of, tree_at
 from assay.tree._reading import Read, nominal_levels
-from assay.tree.growth._bins import find_bins
-from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
-from assay.tree.growth._growers import GrowTree, Request, grower_of, grown_trees
+from assay.tree.growth._bins import Binner, find_bins
+from assay.tree.growth._growers import GrowTree, Request, grower_of, grown_trees, limits_of, monotone_signs, tree_seed
+from assay.tree.growth._records import CRITERIA, Limits
 
 _EXACT = 5_000  # rows up to which every threshold is tried, without bins
 _SAMPLE = 10_000  # rows, and at most a fifth of all, whose quantiles are the edges of the bins: in no tree's out-of-bag
@@ -139,3 +143,93 @@ def _pruned(nodes: Nodes, alpha: float, n_jobs: int | None) -> Nodes:
         return _pruning.cost_complexity(tree, tree.impurity * tree.weight / tree.weight[0], alpha)
 
     return joined(thread_map(cut, range(len(nodes.root)), n_jobs=n_jobs))
+
+
+def grow_forest(
+    rows: Rows,
+    y: np.ndarray,
+    binners: Sequence[Binner],
+    seeds: Sequence[int],
+    times_of: Callable[[int], np.ndarray],
+    n_classes: int,
+    criterion: str,
+    limits: Limits,
+    n_jobs: int | None,
+) -> Nodes:
+    """Return a tree for each seed; `times_of(seed)` says how often each row counts in it.
+
+    The first trees are grown on the bins of the first binner, and so on, equally many on each.
+    """
+    labels = y.astype(np.uint64) << np.uint64(16)
+
+    def tree(seed: int, binner: Binner, bins: np.ndarray) -> tuple:
+        from assay.tree.growth._hist_classifier import grow_hist_classifier
+
+        times = times_of(seed)
+        of = np.flatnonzero(times)
+        entries = (of.astype(np.uint64) << np.uint64(32)) | labels[of] | times[of].astype(np.uint64)
+        kind, asked = CRITERIA[criterion], limits.record(rows.n_features)
+        return grow_hist_classifier(bins, binner.edges, entries, n_classes, kind, asked, tree_seed(seed))
+
+    made = _by_groups(tree, rows, binners, seeds, n_jobs)
+    return _assembled(made, n_classes, 1.0 if criterion == "gini" else 0.0, n_jobs)
+
+
+def grow_regression_forest(
+    rows: Rows,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    binners: Sequence[Binner],
+    seeds: Sequence[int],
+    times_of: Callable[[int], np.ndarray],
+    limits: Limits,
+    n_jobs: int | None,
+) -> Nodes:
+    """The same for numbers y, squared errors and rows with weights."""
+    middle = float(np.mean(y))  # squares lose fewer digits around it
+    centred = y - middle
+
+    def tree(seed: int, binner: Binner, bins: np.ndarray) -> Nodes:
+        from assay.tree.growth._hist_regressor import grow_hist_regressor
+
+        times = times_of(seed) * (1.0 if weight is None else weight)
+        entries = np.flatnonzero(times).astype(np.uint64) << np.uint64(32)
+        asked = limits.record(rows.n_features)
+        grown, sums = grow_hist_regressor(bins, binner.edges, entries, centred, times, asked, tree_seed(seed))
+        return nodes_of(grown, sums, "squared_error")
+
+    nodes = joined(_by_groups(tree, rows, binners, seeds, n_jobs))
+    nodes.value[:] += middle
+    return nodes
+
+
+def _by_groups(tree: Callable, rows: Rows, binners: Sequence[Binner], seeds: Sequence[int], n_jobs) -> list:
+    made: list = []
+    for group, binner in zip(np.array_split(seeds, len(binners)), binners):
+        work = partial(tree, binner=binner, bins=binner.transform(rows, by_column=False).rows)
+        grown = grown_trees(work, group.tolist(), n_jobs)
+        made += grown
+        if len(grown) < len(group):
+            break
+    return made
+
+
+def _assembled(made: list[tuple], n_classes: int, highest: float, n_jobs: int | None) -> Nodes:
+    """Return grown trees as one set of nodes; the impurity is `highest` minus purity over weight."""
+    starts = np.cumsum([0, *(len(tree[0]) for tree in made)])
+    n = int(starts[-1])
+    parts: dict[str, Any] = {name: np.empty(n, dtype=np.int32) for name in ("column", "child", "n_children", "missing")}
+    parts |= {name: np.empty(n) for name in ("threshold", "weight", "impurity")}
+    parts |= {"value": np.empty((n, n_classes)), "table": np.full(n, -1, dtype=np.int32)}
+
+    def write(t: int) -> None:
+        grown, times = made[t]
+        at, inner, weight = slice(starts[t], starts[t + 1]), grown["child"] >= 0, times[:, 0]
+        parts["column"][at], parts["threshold"][at], parts["weight"][at] = grown["column"], grown["threshold"], weight
+        parts["child"][at] = np.where(inner, grown["child"] + starts[t], -1)
+        parts["n_children"][at], parts["missing"][at] = 2 * inner, np.where(inner, 1, -1)
+        parts["value"][at] = times[:, 1:] / weight[:, None]
+        parts["impurity"][at] = np.maximum(0.0, highest - grown["purity"] / weight)
+
+    thread_map(write, range(len(made)), n_jobs=n_jobs)
+    return Nodes(root=starts[:-1].astype(np.int32), tables=np.empty((0, 0), dtype=np.int32), **parts)

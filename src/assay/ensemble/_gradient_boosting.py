@@ -27,12 +27,12 @@ from assay.ensemble._losses import Loss
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import one_blas_thread
+from assay.tree._claims import OfAnySize
 from assay.tree._classes import DecisionTreeRegressor
-from assay.tree._limits import feature_count
 from assay.tree._nodes import Nodes, tree_at
 from assay.tree._predict import leaves
 from assay.tree._reading import Read, read_columns, read_labelled
-from assay.tree._spaces import OfAnySize
+from assay.tree.growth._growers import feature_count
 
 _OF_TREES = (
     "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf", "min_impurity_decrease",
@@ -383,6 +383,7 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
 
     @property
     def n_classes_(self) -> int:
+        """The number of classes."""
         check_is_fitted(self)
         return len(self.classes_)
 

@@ -31,9 +31,9 @@ from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, c
 from assay.scan import Block, Rows, one_blas_thread
 from assay.scan.draws import Draw, draw_count
 from assay.scan.source import connected
+from assay.tree._claims import OfAnySize
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read, _has_types, read_columns, read_labelled
-from assay.tree._spaces import OfAnySize
 from assay.tree.growth._allowed import Allowed
 from assay.tree.growth._bins import find_bins
 from assay.tree.growth._hist_grower import Rule

@@ -113,6 +113,7 @@ class LogTargetRegressor(RegressorMixin, CombinedLearner):
 
     @property
     def estimator_(self) -> Any:
+        """The fitted learner of the logarithm."""
         check_is_fitted(self, "members_")
         return self.members_[0]
 

@@ -34,11 +34,11 @@ from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.messages import named
 from assay.params import Count, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread, thread_map
+from assay.tree._claims import OfAnySize
 from assay.tree._decision_tree import known_rows
 from assay.tree._nodes import Nodes, TreeModel, joined
 from assay.tree._predict import leaves
 from assay.tree._reading import read_columns, read_labelled
-from assay.tree._spaces import OfAnySize
 from assay.tree.growth._stumps import Sorted, sort_columns, stump_nodes
 
 # The linear programme by an interior-point method -----------------------------------------------------------------

@@ -112,10 +112,12 @@ class EasyEnsembleClassifier(ClassifierMixin, CombinedLearner):
 
     @property
     def needed_(self) -> np.ndarray:
+        """The share of the votes that a class must exceed: -1, the largest share wins."""
         return np.array(-1.0)
 
     @property
     def estimators_(self) -> list[Any]:
+        """The fitted members."""
         check_is_fitted(self, "members_")
         return self.members_
 

@@ -246,6 +246,7 @@ class ThresholdClassifier(Weighing):
 
     @property
     def class_weights_(self) -> np.ndarray:
+        """The weights by which the classes' probabilities are multiplied."""
         check_is_fitted(self, "members_")
         return np.diag(self.matrix_)
 
@@ -388,6 +389,7 @@ class CostClassifier(Weighing):
 
     @property
     def threshold_(self) -> float:
+        """The probability from which on the second class is predicted; of two classes."""
         check_is_fitted(self, "members_")
         if self.choose == "bayes":
             if len(self.classes_) > 2 or self.reject is not None:

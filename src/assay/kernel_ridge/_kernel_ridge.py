@@ -166,6 +166,7 @@ class KernelRidge(SquaredKernelObjective, RegressorMixin, MoreKernels):
 
     @property
     def violation_(self) -> float:  # type: ignore[override]
+        """Zero: the solution is in closed form."""
         return 0.0
 
     def _derive(self) -> None:

@@ -76,21 +76,25 @@ class OutputCodeClassifier(Reduced):
 
     @property
     def decoding_(self) -> np.ndarray:
+        """How the members' answers are decoded (family `codes`)."""
         return np.array(_DECODING[self.decoding])
 
     @property
     def code_book_(self) -> np.ndarray:
+        """The code words, one row for each class, as scikit-learn writes them."""
         check_is_fitted(self, "members_")
         scored = hasattr(self.members_[0], "decision_function")
         return np.where(self.code_ == -1, -1.0 if scored else 0.0, self.code_)
 
     @property
     def distance_(self) -> int:
+        """The smallest number of bits in which two code words differ."""
         check_is_fitted(self, "members_")
         return code_distance(self.code_)
 
     @property
     def corrected_(self) -> int:
+        """How many wrong bits the code corrects."""
         check_is_fitted(self, "members_")
         return max(0, corrected_bits(self.code_))
 

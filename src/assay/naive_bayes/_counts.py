@@ -173,6 +173,7 @@ class CountsNB(BayesClassifier):
 
     @property
     def binarize_at(self) -> float | None:
+        """The value above which an entry counts as 1; None: entries are counts."""
         return None
 
     def _check_range(self, low: float, high: float) -> None:
@@ -467,6 +468,7 @@ class BernoulliNB(CountsNB):
 
     @property
     def binarize_at(self) -> float | None:
+        """The value above which an entry counts as 1; None: entries are counts."""
         return None if self.binarize is None else float(self.binarize)
 
     @property

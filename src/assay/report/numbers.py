@@ -18,8 +18,7 @@ from assay.guarantees.ledger import before_looks
 from assay.learning import Study, TableModel
 from assay.plot import frames, tree_frames
 from assay.theory.holdout import joint_limits
-from assay.tree._export import Words, as_text
-from assay.tree._readable import ReadableTree
+from assay.tree._export import ReadableTree, Words, as_text
 
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _ROWS, _SHOWN, _DRAWN, _LISTED = 2_000, 12, 3, 10

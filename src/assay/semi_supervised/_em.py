@@ -190,6 +190,7 @@ class MultinomialEM(ClassifierMixin, SemiSupervised, LinearClassifier):
 
     @property
     def fit_intercept(self) -> bool:  # type: ignore[override]
+        """True: the classes' probabilities are the intercept."""
         return True
 
     @property

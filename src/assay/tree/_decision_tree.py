@@ -24,12 +24,11 @@ from assay.params import Choice, Count, Maybe, Number, check, refuse
 from assay.scan import Rows, rows
 from assay.tree import _pruning
 from assay.tree._claims import grown_part, pruning_fact, shortened
-from assay.tree._limits import limits_of, monotone_signs
+from assay.tree._export import ReadableTree, require_one_target
 from assay.tree._nodes import Nodes, TreeModel
 from assay.tree._predict import goes_one_way
-from assay.tree._readable import ReadableTree, require_one_target
 from assay.tree._reading import Read, nominal_levels, read_columns
-from assay.tree.growth._growers import Request, grower_of, reads_levels
+from assay.tree.growth._growers import Request, grower_of, limits_of, monotone_signs, reads_levels
 
 if TYPE_CHECKING:
     from assay.data.columns import ColumnType

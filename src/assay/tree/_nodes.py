@@ -94,6 +94,42 @@ class Nodes(NamedTuple):
         return self
 
 
+def nodes_of(
+    grown: np.ndarray, sums: np.ndarray, criterion: str, sides: np.ndarray | None = None, classes: int = 0
+) -> Nodes:
+    """Return a tree from the records and sums of its nodes; under absolute errors these are weights and medians. If a
+    number of `classes` is given, a node weighs what they do."""
+    weight = sums[:, 1 : 1 + classes].sum(axis=1) if classes else sums[:, 0]
+    value = sums[:, 1:] / (1.0 if criterion == "absolute_error" else weight[:, None])
+    base = {"gini": weight, **dict.fromkeys(("entropy", "log_loss", "gain"), 0.0)}.get(criterion, grown["squares"])
+    impurity = np.maximum(0.0, (base - grown["purity"]) / weight)
+    column, threshold, child = (grown[name].copy() for name in ("column", "threshold", "child"))
+    return binary_nodes(column, threshold, child, value, weight.copy(), impurity, sides)
+
+
+def binary_nodes(column, threshold, child, value, weight, impurity, sides=None) -> Nodes:
+    """Return one tree of thresholds, whose splits send missing values to the side given, or, where it is -1, to the
+    heavier child, the second of equals."""
+    inner = child >= 0
+    first = np.where(inner, child, 0)
+    side = (weight[first] <= weight[np.minimum(first + 1, len(weight) - 1)]).astype(np.int32)
+    if sides is not None:
+        side = np.where(sides >= 0, sides, side)
+    return Nodes(
+        root=np.zeros(1, dtype=np.int32),
+        column=np.asarray(column, dtype=np.int32),
+        threshold=threshold,
+        table=np.full(len(child), -1, dtype=np.int32),
+        child=np.asarray(child, dtype=np.int32),
+        n_children=np.where(inner, 2, 0).astype(np.int32),
+        missing=np.where(inner, side, -1).astype(np.int32),
+        value=value,
+        weight=weight,
+        impurity=impurity,
+        tables=np.empty((0, 0), dtype=np.int32),
+    )
+
+
 def joined(trees: list[Nodes]) -> Nodes:
     """Return several sets of trees as one."""
     starts = np.cumsum([0] + [len(tree.child) for tree in trees])[:-1]
@@ -148,6 +184,7 @@ class TreeModel:
 
     @property
     def nodes_(self) -> Nodes:
+        """The nodes of all trees as arrays, made of those of the model."""
         stored = {name: getattr(self, attribute) for name, attribute in _STORED.items()}
         return Nodes(n_children=_branches(self.node_child_, self.node_table_, self.branch_tables_), **stored)
 

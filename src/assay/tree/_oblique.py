@@ -26,8 +26,8 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import OPEN, Evidence, Votes
 from assay.params import Choice, Count, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, rows, thread_map
-from assay.tree._limits import row_count
-from assay.tree._spaces import OfAnySize
+from assay.tree._claims import OfAnySize
+from assay.tree.growth._growers import row_count
 from assay.tree.growth._nominal import impurity
 
 
@@ -310,6 +310,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         return int(depth.max())
 
     def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
         check_is_fitted(self)
         return int(np.count_nonzero(self.node_child_ < 0))
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.scan import thread_map
-from assay.tree._nodes import Nodes
-from assay.tree.growth._monotone import allowed
-from assay.tree.growth._records import Limits, binary_nodes
+from assay.tree._nodes import Nodes, binary_nodes
+from assay.tree.growth._builder import allowed
+from assay.tree.growth._records import Limits
 
 _WORTH = 4_000  # rows of a node from which columns go to threads
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from assay.jit import compiled
-from assay.tree.growth._monotone import allowed
+from assay.tree.growth._builder import allowed
 
 
 @compiled

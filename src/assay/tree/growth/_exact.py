@@ -4,21 +4,20 @@
 several outputs and absolute errors too.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from assay.scan import thread_map
-from assay.tree._nodes import Nodes, joined
-from assay.tree.growth._records import CRITERIA, Limits, Target, as_nodes, binary_nodes
-
-if TYPE_CHECKING:
-    from assay.tree.growth._general_loops import Task
+from assay.tree._nodes import Nodes, joined, nodes_of
+from assay.tree.growth._records import Limits, target_of
 
 _TOP = 16  # leaves of the top part, whose subtrees are grown on threads
 _WORTH = 4_000  # rows from which that pays
 WIDE = 2**27  # rows times classes from which the sums of rows are not laid out side by side
 _ANY_VALUE = np.array([-np.inf, np.inf])
+_NO_SIGNS = np.empty(0, dtype=np.int64)
 
 
 class Columns(NamedTuple):
@@ -28,23 +27,23 @@ class Columns(NamedTuple):
     n_codes: np.ndarray
     levels: np.ndarray  # distinct values (or upper edges of bins) of all columns, one column after the other
     starts: np.ndarray
-
-    def take(self, columns: np.ndarray) -> "Columns":
-        """Return some of the columns."""
-        return Columns(self.codes[columns], self.n_codes[columns], self.levels, self.starts[columns])
+    gaps: np.ndarray  # the code of rows without a value in each, which is its last; -1 if there are none
 
 
 def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None, order: np.ndarray | None = None) -> Columns:
-    """Return the codes of all columns, in this order if one is given; with `max_bins`, columns of more values are cut
-    into so many quantile bins."""
+    """Return the codes of all columns, NaN for missing values, in this order if one is given; with `max_bins`, columns
+    of more values are cut into so many quantile bins."""
     n, d = X.shape
-    codes, values = np.empty((d, n), dtype=np.int32), np.empty((d, n))
+    codes, values, gaps = np.empty((d, n), dtype=np.int32), np.empty((d, n)), np.full(d, -1)
 
     def column(f: int) -> np.ndarray:
         from assay.tree.growth._order import code_column
 
         own = np.ascontiguousarray(X[:, f if order is None else order[f]])
-        found = values[f, : code_column(own, codes[f], values[f])]
+        lacking = np.isnan(own)
+        found = values[f, : code_column(np.where(lacking, np.inf, own), codes[f], values[f])]
+        if lacking.any():
+            gaps[f] = len(found) - 1
         if max_bins is None:
             return found
         upper = _upper_values(found, codes[f], max_bins)
@@ -55,7 +54,7 @@ def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None, order
     n_codes = np.array([len(found) for found in levels])
     starts = np.append(0, np.cumsum(n_codes))[:-1]
     short = codes.astype(np.uint8) if n_codes.max() <= 256 else codes
-    return Columns(short, n_codes, np.concatenate(levels), starts)
+    return Columns(short, n_codes, np.concatenate(levels), starts, gaps)
 
 
 def _upper_values(values: np.ndarray, code: np.ndarray, max_bins: int) -> np.ndarray:
@@ -80,7 +79,7 @@ def grow_exact(
     y: np.ndarray,
     weight: np.ndarray | None,
     rows: np.ndarray,
-    n_classes: int,
+    n_classes: np.ndarray,
     criterion: str,
     limits: Limits,
     seed: int,
@@ -88,36 +87,56 @@ def grow_exact(
     between: bool = True,
     monotone: np.ndarray | None = None,
 ) -> Nodes:
-    """Return one tree on the given rows (row numbers may repeat); `n_classes` is 0 for regression.
+    """Return one tree on the given rows (row numbers may repeat); `n_classes` is empty for numbers.
 
     `monotone` (columns,) holds 1, -1 or 0 where the value (the share of class 1 of 2) must rise, fall or neither.
     """
-    target = Target(y, np.empty(0) if weight is None else weight, n_classes, CRITERIA[criterion])
-    signs, d = np.empty(0, dtype=np.int64) if monotone is None else monotone, len(columns.codes)
+    target, d = target_of(y, weight, n_classes, criterion), len(columns.codes)
+    target = target if weight is not None else target._replace(weight=np.empty(0))
+    signs = _NO_SIGNS if monotone is None else monotone
 
-    def call(sample: np.ndarray, bounds: Limits, within: np.ndarray) -> tuple:
+    def call(part: tuple[np.ndarray, np.ndarray], limits: Limits) -> tuple:
         from assay.tree.growth._exact_loops import grow
 
-        return grow(columns, target, sample, bounds.record(d), np.uint64(seed), between, signs, within)
+        return grow(columns, target, part[0], limits.record(d), np.uint64(seed), between, signs, part[1])
 
     def tree(grown: tuple) -> Nodes:
-        nodes = as_nodes(grown[0], grown[1], n_classes, criterion)
-        return nodes if monotone is None else bounded(nodes, grown[2])
+        nodes = nodes_of(grown[0], grown[1], criterion, classes=int(n_classes.sum()))
+        if criterion == "gini":
+            nodes = nodes._replace(impurity=np.maximum(0.0, 1.0 - grown[0]["purity"] / nodes.weight))
+        return nodes if monotone is None else bounded(nodes, grown[3])
+
+    def part(top: tuple, i: int) -> tuple[np.ndarray, np.ndarray]:
+        node, within = top[0][i], _ANY_VALUE if monotone is None else top[3][i]
+        return rows[node["start"] : node["stop"]].copy(), within
 
     if limits.max_leaves or limits.max_features < d or limits.random or len(rows) < _WORTH:
-        return tree(call(rows, limits, _ANY_VALUE))
-    top = call(rows, limits._replace(max_leaves=_TOP), _ANY_VALUE)
-    nodes, bounds = top[0], top[2]
-    again = (nodes["child"] < 0) & (nodes["gain"] > 0) & (nodes["depth"] < limits.max_depth)
-    open_leaves = sorted(np.flatnonzero(again).tolist(), key=lambda i: nodes["start"][i] - nodes["stop"][i])
+        return tree(call((rows, _ANY_VALUE), limits))
+    return grown_in_parts(call, tree, part, (rows, _ANY_VALUE), limits, n_jobs)
+
+
+def grown_in_parts(
+    call: Callable[[Any, Limits], tuple],
+    tree: Callable[[tuple], Nodes],
+    part: Callable[[tuple, int], Any],
+    whole: Any,
+    limits: Limits,
+    n_jobs: int | None,
+) -> Nodes:
+    """Return a tree whose top is grown first, its subtrees on threads, the same ones for any number of them.
+
+    call(rows, limits) grows a tree and returns its nodes, its sums and those that could still be split; part(top, i)
+    are the rows of such a node.
+    """
+    top = call(whole, limits._replace(max_leaves=_TOP))
+    nodes = top[0]
+    waiting = sorted(top[2].tolist(), key=lambda i: nodes["start"][i] - nodes["stop"][i])
 
     def below(i: int) -> Nodes:
-        deeper = limits._replace(max_depth=limits.max_depth - int(nodes["depth"][i]))
-        within = _ANY_VALUE if monotone is None else bounds[i]
-        return tree(call(rows[nodes["start"][i] : nodes["stop"][i]].copy(), deeper, within))
+        return tree(call(part(top, i), limits._replace(max_depth=limits.max_depth - int(nodes["depth"][i]))))
 
-    subtrees = thread_map(below, open_leaves, n_jobs=n_jobs)
-    return grafted(tree(top), dict(zip(open_leaves, subtrees)))
+    subtrees = thread_map(below, waiting, n_jobs=n_jobs)
+    return grafted(tree(top), dict(zip(waiting, subtrees)))
 
 
 def bounded(nodes: Nodes, bounds: np.ndarray) -> Nodes:
@@ -155,23 +174,8 @@ def compact(nodes: Nodes) -> Nodes:
     return Nodes(root=np.zeros(1, dtype=np.int32), tables=nodes.tables, **parts)
 
 
-class Coded(NamedTuple):
-    """Columns as codes, and the code of rows without a value in each, which is its last; -1 if there are none."""
-
-    columns: Columns
-    gaps: np.ndarray
-
-
-def encode_gaps(X: np.ndarray, n_jobs: int | None, order: np.ndarray | None = None) -> Coded:
-    """Return the codes of numeric columns with NaN for missing values, in this order if one is given."""
-    gaps = np.isnan(X)
-    columns = encode(np.where(gaps, np.inf, X) if gaps.any() else X, n_jobs, order=order)
-    lacking = gaps.any(axis=0) if order is None else gaps.any(axis=0)[order]
-    return Coded(columns, np.where(lacking, columns.n_codes - 1, -1))
-
-
 def grow_general(
-    coded: Coded,
+    columns: Columns,
     y: np.ndarray,
     weight: np.ndarray | None,
     rows: np.ndarray,
@@ -189,33 +193,8 @@ def grow_general(
     """
     from assay.tree.growth._general_loops import grow
 
-    task = task_of(y, weight, n_classes, criterion)
-    signs = np.empty(0, dtype=np.int64) if monotone is None else monotone
-    own = np.array(rows, dtype=np.int64)
-    made = grow(*coded, task, own, limits.record(len(coded.gaps)), np.uint64(seed), signs)
-    grown, sums, medians, sides, bounds = made
-    nodes = nodes_of(grown, sums, criterion, medians, sides)
+    target, own = target_of(y, weight, n_classes, criterion), np.array(rows, dtype=np.int64)
+    signs = _NO_SIGNS if monotone is None else monotone
+    grown, sums, sides, bounds = grow(columns, target, own, limits.record(len(columns.gaps)), np.uint64(seed), signs)
+    nodes = nodes_of(grown, sums, criterion, sides=sides)
     return nodes if monotone is None else bounded(nodes, bounds)
-
-
-def task_of(y: np.ndarray, weight: np.ndarray | None, n_classes: np.ndarray, criterion: str) -> "Task":
-    """Return what a tree learns, as the compiled code reads it."""
-    from assay.tree.growth._general_loops import Task
-
-    target = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
-    sizes = n_classes if len(n_classes) else np.ones(target.shape[1])
-    first = 1 + np.append(0, np.cumsum(sizes)).astype(np.int64)
-    every = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
-    return Task(target, every, first, int(len(n_classes) > 0), CRITERIA[criterion])
-
-
-def nodes_of(
-    grown: np.ndarray, sums: np.ndarray, criterion: str, medians: Any = None, sides: np.ndarray | None = None
-) -> Nodes:
-    """Return a tree from the records and sums of its nodes; `medians` are their values under absolute errors."""
-    weight = sums[:, 0]
-    value = medians if criterion == "absolute_error" else sums[:, 1:] / sums[:, :1]
-    base = {"gini": weight, **dict.fromkeys(("entropy", "log_loss", "gain"), 0.0)}.get(criterion, grown["squares"])
-    impurity = np.maximum(0.0, (base - grown["purity"]) / weight)
-    column, threshold, child = (grown[name].copy() for name in ("column", "threshold", "child"))
-    return binary_nodes(column, threshold, child, value, weight, impurity, sides)

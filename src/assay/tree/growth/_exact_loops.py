@@ -6,33 +6,51 @@ and a scan from small to large finds the best threshold. Nothing is approximated
 values is tried.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from assay.jit import compiled
-from assay.tree.growth._criteria import children_purity, decrease, node_purity, spread_of
-from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
-from assay.tree.growth._monotone import allowed, narrow, value_of
-from assay.tree.growth._random import below, share
+from assay.tree.growth._builder import (
+    allowed,
+    builder,
+    draw_columns,
+    grown,
+    middle_of,
+    narrow,
+    new_tree,
+    partitioner,
+    share,
+    weigh_rows,
+    worth,
+    write_purity,
+)
+from assay.tree.growth._criteria import children_purity
+from assay.tree.growth._records import ENTROPY, GINI, SQUARED
 
 _DIGIT = 11
 _SMALL = 40  # rows up to which insertion is the fastest sort
-_FIRST = 1024  # nodes that are allocated before the tree has as many
 _FEW = 256  # codes of a column that are counted rather than sorted
+LOWER, HALFWAY, DRAWN = 0, 1, 2  # a threshold at the lower one of two levels, between them, or where it was drawn
+_EVERYTHING = 1e150  # at least: parts the rows with a value from those without; the largest number of certificates
 
 
-class Codes(NamedTuple):
-    """The codes of one column at a node, ascending, one entry per code or per row: their rows and sums."""
+class Growth(NamedTuple):
+    """A tree on codes that is being grown, here and in `_general_loops`."""
 
-    code: np.ndarray
-    rows: np.ndarray  # how many have it
-    sums: np.ndarray  # (entries, statistics)
+    columns: Any  # see `_exact.Columns`
+    target: Any  # see `_records.Target`
+    rows: np.ndarray  # row numbers of the sample, reordered in place
+    place: int  # where a threshold lies: LOWER, HALFWAY or DRAWN
+    signs: np.ndarray  # (columns,) of those with which values rise or fall (`_builder`), or empty
+    bounds: np.ndarray  # (nodes, 2) of the values of the nodes then; one row otherwise
+    sides: np.ndarray  # (nodes,) where rows without a value go: 0 left, 1 right, -1 there are none; or empty
+    workspace: Any
 
 
 class Workspace(NamedTuple):
-    """What the search of a node needs beside its codes; functions called for each column get what they use of it,
-    because a call costs by the number of arrays."""
+    """What the search of a node needs; functions called for each column get what they use of it, because a call costs
+    by the number of arrays."""
 
     order: np.ndarray  # of the columns
     state: np.ndarray
@@ -42,29 +60,33 @@ class Workspace(NamedTuple):
     cells: np.ndarray  # (codes, statistics) sums of codes that are counted
     cell_rows: np.ndarray
     sides: np.ndarray  # (2, statistics) sums of the rows on both sides
+    found: Any
 
 
-class Bounds(NamedTuple):
-    """Which way the values of a node go with a column (0: any), and between which numbers they lie (`_monotone`)."""
+class Codes(NamedTuple):
+    """The codes of one column at a node, ascending, one entry per code or per row: their rows and sums, of classes
+    without the weight."""
 
-    sign: int
-    low: float
-    high: float
-
-
-@compiled
-def _new_codes(rows, n_codes, width):
-    size = max(rows, min(n_codes.max(), _FEW))
-    return Codes(np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64), np.empty((size, width)))
+    code: np.ndarray
+    rows: np.ndarray  # how many have it
+    sums: np.ndarray  # (entries, statistics)
 
 
 @compiled
-def _new_room(rows, n_codes, width, seed):
-    few, order, state = min(n_codes.max(), _FEW), np.arange(n_codes.shape[0]), np.array([seed], dtype=np.uint64)
-    keys, spare = np.empty(rows, dtype=np.uint64), np.empty(rows, dtype=np.uint64)
-    digits = np.zeros(1 << _DIGIT, dtype=np.int64)
-    cells, cell_rows = np.zeros((few, width)), np.zeros(few, dtype=np.int64)
-    return Workspace(order, state, keys, spare, digits, cells, cell_rows, np.empty((2, width)))
+def _new_workspace(rows, n_codes, width, seed):
+    few = min(n_codes.max(), _FEW)
+    size = max(rows, few)
+    return Workspace(
+        np.arange(n_codes.shape[0]),
+        np.array([seed], dtype=np.uint64),
+        np.empty(rows, dtype=np.uint64),
+        np.empty(rows, dtype=np.uint64),
+        np.zeros(1 << _DIGIT, dtype=np.int64),
+        np.zeros((few, width)),
+        np.zeros(few, dtype=np.int64),
+        np.empty((2, width)),
+        Codes(np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64), np.empty((size, width))),
+    )
 
 
 @compiled
@@ -108,30 +130,42 @@ def sort_keys(keys, spare, counts, low, high):
 
 
 @compiled
-def _keeps_order(left, right, classes, bounds, best):
-    """Tell whether the values of two sides go the way they must; if so, write the middle of them."""
-    if bounds.sign == 0:
-        return True
-    a, b = value_of(left, classes), value_of(right, classes)
-    if not allowed(a, b, bounds.sign, bounds.low, bounds.high):
+def _sum_of(sums, criterion):
+    """Return the weight of some rows, from the weights of their classes; entropies leave out what is rounding alone."""
+    whole = 0.0
+    for k in range(1, sums.shape[0]):
+        whole += sums[k] if sums[k] > 0 or criterion != ENTROPY else 0.0
+    return whole
+
+
+@compiled
+def keeps_order(left, right, sign, within, best):
+    """Tell whether the values of two children are allowed; if so, write the middle of them."""
+    if not allowed(left, right, sign, within[0], within[1]):
         return False
-    best.middle = a / 2 + b / 2
+    best.middle = left / 2 + right / 2
     return True
 
 
 @compiled
-def _scan(found, m, column, total, criterion, classes, limits, bounds, sides, best):
+def _value_of(sums, classes):
+    """Return the share of class 1 of 2, or the mean."""
+    return sums[2] / (sums[1] + sums[2]) if classes else sums[1] / sums[0]
+
+
+@compiled
+def _scan(found, m, column, total, target, limits, sign, within, sides, best):
     """Try every threshold between neighbours of the m codes found."""
     code, count, sums, left, right = found.code, found.rows, found.sums, sides[0], sides[1]
-    width = total.shape[0]
-    least, light, weighed = limits.min_samples_leaf, limits.min_weight_leaf, classes if classes > 0 else 1
+    width, classes, criterion = total.shape[0], target.classes, target.criterion
+    least, light = limits.min_samples_leaf, limits.min_weight_leaf
     left[:] = 0.0
     right[:] = total
     rows, taken = 0, 0
     for i in range(m):
         rows += count[i]
     for i in range(m - 1):
-        for k in range(width):
+        for k in range(classes, width):
             left[k] += sums[i, k]
             right[k] -= sums[i, k]
         taken += count[i]
@@ -139,21 +173,34 @@ def _scan(found, m, column, total, criterion, classes, limits, bounds, sides, be
             continue
         if rows - taken < least:
             break
-        here, there = 0.0, 0.0
-        for k in range(weighed):
-            here += left[k]
-            there += right[k]
-        if here <= 0 or there <= 0 or here < light or there < light:
+        a, b = left[1] * left[1], right[1] * right[1]
+        if criterion == GINI:
+            here, there, a, b = 0.0, 0.0, 0.0, 0.0
+            for k in range(1, width):
+                here += left[k]
+                there += right[k]
+                a += left[k] * left[k]
+                b += right[k] * right[k]
+            left[0], right[0] = here, there
+        elif classes:
+            left[0], right[0] = _sum_of(left, criterion), _sum_of(right, criterion)
+        if left[0] <= 0 or right[0] <= 0 or left[0] < light or right[0] < light:
             continue
-        purity = children_purity(left, right, criterion, classes)
-        if purity > best.purity and _keeps_order(left, right, classes, bounds, best):
+        if criterion in (GINI, SQUARED):  # `children_purity` without a call
+            purity = a / left[0] + b / right[0]
+        else:
+            purity = children_purity(left, right, total, 1, criterion)
+        if not purity > best.purity:
+            continue
+        if sign == 0 or keeps_order(_value_of(left, classes), _value_of(right, classes), sign, within, best):
             best.purity, best.column, best.low, best.high = purity, column, code[i], code[i + 1]
 
 
 @compiled
-def _draw(found, m, column, total, criterion, classes, limits, bounds, sides, levels, state, best):
+def _draw(found, m, column, total, target, limits, sign, within, sides, levels, state, best):
     """Try one threshold, drawn evenly between the smallest and the largest value of the column at this node."""
     code, count, sums, left, right = found.code, found.rows, found.sums, sides[0], sides[1]
+    classes, criterion = target.classes, target.criterion
     first, last = levels[code[0]], levels[code[m - 1]]
     t = first + (last - first) * share(state)
     left[:] = 0.0
@@ -163,146 +210,112 @@ def _draw(found, m, column, total, criterion, classes, limits, bounds, sides, le
         rows += count[i]
     i = 0
     while i < m - 1 and levels[code[i]] <= t:
-        for k in range(total.shape[0]):
+        for k in range(classes, total.shape[0]):
             left[k] += sums[i, k]
             right[k] -= sums[i, k]
         taken += count[i]
         i += 1
-    weighed = classes if classes > 0 else 1
-    here, there = left[:weighed].sum(), right[:weighed].sum()
-    if min(taken, rows - taken) < limits.min_samples_leaf or here <= 0 or there <= 0:
+    if classes:
+        left[0], right[0] = _sum_of(left, criterion), _sum_of(right, criterion)
+    if min(taken, rows - taken) < limits.min_samples_leaf or left[0] <= 0 or right[0] <= 0:
         return
-    if here < limits.min_weight_leaf or there < limits.min_weight_leaf:
+    if left[0] < limits.min_weight_leaf or right[0] < limits.min_weight_leaf:
         return
-    purity = children_purity(left, right, criterion, classes)
-    if purity > best.purity and _keeps_order(left, right, classes, bounds, best):
+    purity = children_purity(left, right, total, 1, criterion)
+    if not purity > best.purity:
+        return
+    if sign == 0 or keeps_order(_value_of(left, classes), _value_of(right, classes), sign, within, best):
         best.purity, best.column, best.low, best.high, best.threshold = purity, column, code[i - 1], code[i], t
 
 
 @compiled
-def _find_split(columns, target, rows, total, limits, monotone, within, workspace, found, best):
-    """Write the best split of a node over `max_features` columns that are not constant there, drawn in turn; `rows`
-    are those of the node, `within` (2,) the bounds of its values."""
-    d, tried, drawn = columns.n_codes.shape[0], 0, 0
-    order, state, sides, few, n = (
-        workspace.order,
-        workspace.state,
-        workspace.sides,
-        workspace.cells.shape[0],
-        rows.shape[0],
-    )
-    criterion, classes = target.criterion, target.classes
-    drawing = limits.max_features < d or limits.random
-    best.purity, best.column = -np.inf, -1
+def _weigh(growth, node, total):
+    """Write sums and purity of a node; the weight of classes is that of all of them, as on both sides of a split."""
+    target = growth.target
+    differ = weigh_rows(growth.rows[node.start : node.stop], target, node, total)
+    if target.classes:
+        total[0] = _sum_of(total, target.criterion)
+    return write_purity(node, total, 1, target.criterion, differ)
+
+
+@compiled
+def _find_split(growth, tree, at, limits):
+    """Write the best split of a node over `max_features` columns that are not constant there, drawn in turn."""
+    columns, target, signs, workspace = growth.columns, growth.target, growth.signs, growth.workspace
+    node, best, total, within = tree.nodes[at], tree.splits[at], tree.sums[at], growth.bounds[at if signs.size else 0]
+    rows, found, few = growth.rows[node.start : node.stop], workspace.found, workspace.cells.shape[0]
+    d, tried, drawn, drawing = columns.n_codes.shape[0], 0, 0, limits.max_features < columns.n_codes.shape[0]
+    best.purity, best.column, best.threshold = -np.inf, -1, 0.0
     while drawn < d and (tried < limits.max_features or best.column < 0):
-        j = drawn + (below(state, d - drawn) if drawing else 0)
-        f = order[j]
-        order[j], order[drawn] = order[drawn], f
+        if drawing or limits.random:
+            draw_columns(workspace.order, drawn, drawn + 1, workspace.state)
+        f = workspace.order[drawn]
         drawn += 1
         codes, n_codes = columns.codes[f], columns.n_codes[f]
-        if n_codes <= few and n > n_codes // 8:
+        if n_codes <= few and rows.shape[0] > n_codes // 8:
             m = _count_codes(codes, n_codes, target, rows, workspace.cells, workspace.cell_rows, found)
         else:
             m = _sort_codes(codes, target, rows, workspace.keys, workspace.spare, workspace.digits, found)
         if m < 2 or found.code[0] == found.code[m - 1]:
             continue
         tried += 1
-        bounds = Bounds(monotone[f] if monotone.size else 0, within[0], within[1])
+        sign = signs[f] if signs.size else 0
         if limits.random:
             levels = columns.levels[columns.starts[f] :]
-            _draw(found, m, f, total, criterion, classes, limits, bounds, sides, levels, state, best)
+            _draw(found, m, f, total, target, limits, sign, within, workspace.sides, levels, workspace.state, best)
         else:
-            _scan(found, m, f, total, criterion, classes, limits, bounds, sides, best)
+            _scan(found, m, f, total, target, limits, sign, within, workspace.sides, best)
+    return worth(node, best, target.criterion, limits, 1e-300)
 
 
 @compiled
-def _add_up(rows, target, node, total):
-    """Write the sums of a node's rows to `total`, their weighted squares to the node; tell whether the targets
-    differ."""
-    y, weight, classes = target.y, target.weight, target.classes
-    first, differ, squares = y[rows[0]], False, 0.0
-    total[:] = 0.0
-    for i in range(rows.shape[0]):
-        r = rows[i]
-        w = weight[r] if weight.size else 1.0
-        differ |= y[r] != first
-        if classes > 0:
-            total[np.int64(y[r])] += w
-        else:
-            total[0] += w
-            total[1] += w * y[r]
-            squares += spread_of(y[r], w, target.criterion)
-    node.squares = squares
-    return differ
+def _goes_left(codes, row, split):
+    """Tell whether a row has a code up to the last on the left, or none, and goes there."""
+    return (codes[row] <= split[0]) | (codes[row] == split[1])
+
+
+_partition = partitioner(_goes_left)
 
 
 @compiled
-def _open(columns, target, rows, node, total, limits, monotone, within, workspace, found, split):
-    """Write sums, purity, best split and gain of a node; tell whether it is worth splitting."""
-    own = rows[node.start : node.stop]
-    differ = _add_up(own, target, node, total)
-    node.purity = node_purity(total, target.criterion, target.classes)
-    if not differ:
-        node.squares = node.purity  # an impurity of exactly 0
-    if not differ or not may_split(node, limits):
-        return False
-    _find_split(columns, target, own, total, limits, monotone, within, workspace, found, split)
-    if split.column < 0:
-        return False
-    node.gain = decrease(split.purity, node.purity, target.criterion)
-    return is_enough(node.gain, limits, 1e-300)
-
-
-@compiled
-def _threshold(columns, split, limits, between):
-    """Return the threshold of a split: half-way between two levels, where it was drawn, or, unless `between`, at the
-    lower level."""
-    start = columns.starts[split.column]
+def part_codes(growth, tree, at, end):
+    """Divide the rows of a node, and the bounds of its values; return where the others begin, and the threshold."""
+    columns, node, split = growth.columns, tree.nodes[at], tree.splits[at]
+    f, start, gap = split.column, columns.starts[split.column], np.int64(-1)
+    if growth.sides.size and growth.sides[at] == 0:
+        gap = columns.gaps[f]
+    codes, spare = columns.codes[f], growth.workspace.spare
+    boundary = _partition(growth.rows, spare, node, codes, (split.low, gap))
+    if growth.signs.size:
+        narrow(growth.bounds, at, end, growth.signs[f], split.middle)
     low, high = columns.levels[start + split.low], columns.levels[start + split.high]
-    if not between:
-        return low
-    if limits.random:
-        return split.threshold if low <= split.threshold < high else low
-    return middle_of(low, high)
+    if growth.place == DRAWN:
+        return boundary, split.threshold if low == high or split.threshold < high else low
+    if growth.place == HALFWAY and split.threshold == np.inf:
+        return boundary, max(low, _EVERYTHING)
+    return boundary, middle_of(low, high) if growth.place == HALFWAY else low
+
+
+_build = builder(_weigh, _find_split, part_codes)
 
 
 @compiled
-def grow(columns, target, rows, limits, seed, between, monotone, within):
-    """Grow a tree; return its nodes (see `_records.NODE`), their sums (weights of the classes, or weight and weighted
-    sum), and the bounds of their values.
+def grow(columns, target, rows, limits, seed, between, signs, within):
+    """Grow a tree; return its nodes and sums (see `_builder.grown`), the nodes that could still be split, and the
+    bounds of the values of all nodes.
 
-    columns: see `_exact.Columns`; target: see `_records.Target`; rows: row numbers of the sample, reordered in place;
-    limits: a record of `_records.LIMITS`; between: whether a threshold lies between two levels (see `_threshold`);
-    monotone (columns,): signs of the columns with which values rise or fall, or empty; within (2,): bounds of all
-    values then.
+    limits: a record of `_records.LIMITS`; between: whether a threshold lies between two levels, or at the lower one;
+    within (2,): bounds of all values; the others: see `Growth`.
     """
-    m, width = rows.shape[0], target.classes if target.classes > 0 else 2
-    tree = new_tree(m, limits)
-    nodes, splits, value = tree.nodes, tree.splits, np.empty((min(tree.nodes.size, _FIRST), width))
-    bounds = np.empty((nodes.size if monotone.size else 1, 2))
+    place = LOWER if not between else DRAWN if limits.random else HALFWAY
+    tree = new_tree(rows.shape[0], limits, target.first[-1])
+    bounds = np.empty((tree.nodes.size if signs.size else 1, 2))
     bounds[0] = within
-    workspace, found = _new_room(m, columns.n_codes, width, seed), _new_codes(m, columns.n_codes, width)
-    fresh, end, waiting = 0, 1, 0
-    while True:
-        value = with_room(value, fresh, end)
-        for at in range(fresh, end):
-            within = bounds[at if monotone.size else 0]
-            if _open(
-                columns, target, rows, nodes[at], value[at], limits, monotone, within, workspace, found, splits[at]
-            ):
-                tree.frontier[waiting] = at
-                waiting += 1
-        at = next_node(tree, waiting, end, limits)
-        if at < 0:
-            break
-        waiting -= 1
-        node, split = nodes[at], splits[at]
-        boundary = _partition(columns.codes[split.column], split.low, rows, workspace.keys, node.start, node.stop)
-        add_children(nodes, at, _threshold(columns, split, limits, between), split.column, boundary, end)
-        if monotone.size:
-            narrow(bounds, at, end, monotone[split.column], split.middle)
-        fresh, end = end, end + 2
-    return nodes[:end].copy(), value[:end].copy(), bounds[:end].copy()
+    workspace, sides = _new_workspace(rows.shape[0], columns.n_codes, target.first[-1], seed), np.empty(0, np.int64)
+    growth = Growth(columns, target, rows, place, signs, bounds, sides, workspace)
+    tree, end, waiting = _build(growth, tree, limits)
+    nodes, sums = grown(tree, end)
+    return nodes, sums, tree.frontier[:waiting].copy(), bounds[:end].copy()
 
 
 @compiled
@@ -316,10 +329,10 @@ def _count_codes(codes, n_codes, target, rows, cells, cell_rows, found):
         w = weight[r] if weight.size else 1.0
         cell_rows[c] += 1
         if classes > 0:
-            cells[c, np.int64(y[r])] += w
+            cells[c, 1 + np.int64(y[r, 0])] += w
         else:
             cells[c, 0] += w
-            cells[c, 1] += w * y[r]
+            cells[c, 1] += w * y[r, 0]
     n = 0
     for c in range(n_codes):
         if cell_rows[c] > 0:
@@ -353,24 +366,7 @@ def _sort_codes(codes, target, rows, keys, spare, digits, found):
         if classes > 0:
             for k in range(sums.shape[1]):
                 sums[i, k] = 0.0
-            sums[i, np.int64(y[r])] = w
+            sums[i, 1 + np.int64(y[r, 0])] = w
         else:
-            sums[i, 0], sums[i, 1] = w, w * y[r]
+            sums[i, 0], sums[i, 1] = w, w * y[r, 0]
     return n
-
-
-@compiled
-def _partition(codes, last, rows, spare, start, stop):
-    """Reorder rows[start:stop], codes up to `last` first; return where the others begin."""
-    left, right = start, 0
-    for i in range(start, stop):
-        r = rows[i]
-        if codes[r] <= last:
-            rows[left] = r
-            left += 1
-        else:
-            spare[right] = np.uint64(r)
-            right += 1
-    for i in range(right):
-        rows[left + i] = np.int64(spare[i])
-    return left

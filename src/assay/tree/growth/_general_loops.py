@@ -6,38 +6,26 @@ column are sorted by code; a scan tries every threshold, once with the rows with
 to the right, also all alone) and once before them (to the left). Impurities are means over the outputs.
 """
 
-from math import log
 from typing import NamedTuple
 
 import numpy as np
 
 from assay.jit import compiled
 from assay.tree.growth._absolute_loops import running_losses
-from assay.tree.growth._criteria import POSITIVE, spread_of
-from assay.tree.growth._exact_loops import sort_keys
-from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
-from assay.tree.growth._monotone import allowed, narrow
-from assay.tree.growth._random import below, share
-from assay.tree.growth._records import ABSOLUTE, ENTROPY, FRIEDMAN, POISSON
-
-_EVERYTHING = 1e150  # at least: parts the rows with a value from those without; the largest number of certificates
-
-
-class Task(NamedTuple):
-    """What a tree learns.
-
-    y : (rows, outputs) class numbers, or numbers
-    weight : (rows,)
-    first : (outputs + 1,) where the sums of each output begin; sums are the weight, then the weights of the classes of
-        each output, or its weighted sum
-    classes : 1 for classes, 0 for numbers
-    """
-
-    y: np.ndarray
-    weight: np.ndarray
-    first: np.ndarray
-    classes: int
-    criterion: int
+from assay.tree.growth._builder import (
+    below,
+    builder,
+    draw_columns,
+    grown,
+    new_tree,
+    share,
+    weigh_rows,
+    worth,
+    write_purity,
+)
+from assay.tree.growth._criteria import children_purity
+from assay.tree.growth._exact_loops import DRAWN, HALFWAY, Growth, keeps_order, part_codes, sort_keys
+from assay.tree.growth._records import ABSOLUTE
 
 
 class Workspace(NamedTuple):
@@ -51,6 +39,7 @@ class Workspace(NamedTuple):
     code: np.ndarray
     places: np.ndarray  # in the order of a scan
     sides: np.ndarray  # (2, sums)
+    begin: np.ndarray  # (1,) where the node begins in the next four, which hold all nodes
     rank: np.ndarray  # (outputs, rows) of y
     levels: np.ndarray  # (outputs, rows) y less its median, ascending
     values: np.ndarray  # (outputs, rows) y, ascending
@@ -61,7 +50,7 @@ class Workspace(NamedTuple):
 
 
 @compiled
-def _new_room(rows, columns, outputs, width, seed, criterion):
+def _new_workspace(rows, columns, outputs, width, seed, criterion):
     m = rows if criterion == ABSOLUTE else 0
     return Workspace(
         np.arange(columns),
@@ -72,6 +61,7 @@ def _new_room(rows, columns, outputs, width, seed, criterion):
         np.empty(rows, dtype=np.int64),
         np.empty(rows, dtype=np.int64),
         np.empty((2, width)),
+        np.zeros(1, dtype=np.int64),
         np.empty((outputs, m), dtype=np.int64),
         np.empty((outputs, m)),
         np.empty((outputs, m)),
@@ -94,44 +84,10 @@ def _add_row(sums, r, y, weight, first, classes):
 
 
 @compiled
-def mean_purity(sums, outputs, criterion):
-    """Return the purity (`_criteria`) of the sums of some rows, mean over outputs."""
-    weight, out = sums[0], 0.0
-    if criterion == ENTROPY:
-        for k in range(1, sums.shape[0]):
-            if sums[k] > 0:
-                out += sums[k] * log(sums[k])
-        return (out - outputs * weight * log(weight)) / log(2.0) / outputs
-    if criterion == POISSON:
-        for k in range(1, sums.shape[0]):
-            out += sums[k] * log(sums[k] / weight) if sums[k] > 0 else 0.0
-        return out / outputs
-    for k in range(1, sums.shape[0]):
-        out += sums[k] * sums[k]
-    return out / weight / outputs
-
-
-@compiled
-def mean_children_purity(left, right, total, outputs, criterion):
-    """Return the purity of two children of a node with these sums together."""
-    if criterion == FRIEDMAN:
-        gap = 0.0
-        for k in range(1, left.shape[0]):
-            gap += left[k] / left[0] - right[k] / right[0]
-        gap /= left.shape[0] - 1
-        return left[0] * right[0] / (left[0] + right[0]) * gap * gap
-    if criterion == POISSON:
-        for k in range(1, left.shape[0]):
-            if total[k] > 0 and min(left[k], right[k]) <= POSITIVE * total[k]:
-                return -np.inf
-    return mean_purity(left, outputs, criterion) + mean_purity(right, outputs, criterion)
-
-
-@compiled
 def _deviations(places, workspace):
     """Write the sums of absolute deviations from their medians of the first rows in this order, and of the others."""
-    m, outputs = places.shape[0], workspace.rank.shape[0]
-    out, rank, levels, values = np.empty(m), workspace.rank, workspace.levels, workspace.values
+    m, outputs, begin = places.shape[0], workspace.rank.shape[0], workspace.begin[0]
+    out, rank, levels, values, end = np.empty(m), workspace.rank, workspace.levels, workspace.values, begin + m
     weights, sums = workspace.fenwick[0, : m + 1], workspace.fenwick[1, : m + 1]
     for side in range(2):
         total = workspace.deviations[side, :m]
@@ -142,13 +98,13 @@ def _deviations(places, workspace):
             medians = workspace.medians[side, : m if o == 0 else 0]
             running_losses(
                 places,
-                rank[o, :m],
-                levels[o, :m],
-                workspace.weights,
+                rank[o, begin:end],
+                levels[o, begin:end],
+                workspace.weights[begin:end],
                 weights,
                 sums,
                 out,
-                values[o, :m],
+                values[o, begin:end],
                 medians,
                 side == 1,
             )
@@ -157,20 +113,12 @@ def _deviations(places, workspace):
 
 
 @compiled
-def _keeps_order(i, task, sign, low, high, workspace, best):
+def _are_allowed(i, task, sign, within, workspace, best):
     """Tell whether the values of both sides go the way they must; if so, write the middle of them."""
-    if sign == 0:
-        return True
-    left, right = workspace.sides[0], workspace.sides[1]
+    left, right, at = workspace.sides[0], workspace.sides[1], 1 + task.classes
     if task.criterion == ABSOLUTE:
-        a, b = workspace.medians[0, i], workspace.medians[1, i + 1]
-    else:
-        at = 2 if task.classes else 1
-        a, b = left[at] / left[0], right[at] / right[0]
-    if not allowed(a, b, sign, low, high):
-        return False
-    best.middle = a / 2 + b / 2
-    return True
+        return keeps_order(workspace.medians[0, i], workspace.medians[1, i + 1], sign, within, best)
+    return keeps_order(left[at] / left[0], right[at] / right[0], sign, within, best)
 
 
 @compiled
@@ -194,8 +142,8 @@ def _scan(places, rows, task, total, limits, sign, within, begin, cut, workspace
         if not (left[0] > 0 and right[0] > 0 and left[0] >= light and right[0] >= light):
             continue
         loss = workspace.deviations[0, i] + workspace.deviations[1, i + 1] if absolute else 0.0
-        purity = -loss if absolute else mean_children_purity(left, right, total, outputs, task.criterion)
-        if purity > best.purity and _keeps_order(i, task, sign, within[0], within[1], workspace, best):
+        purity = -loss if absolute else children_purity(left, right, total, outputs, task.criterion)
+        if purity > best.purity and (sign == 0 or _are_allowed(i, task, sign, within, workspace, best)):
             best.purity, best.column, better = purity, column, True
             best.low, best.high = code[places[i]], code[places[i + 1]]
     return better
@@ -309,186 +257,101 @@ def _draw_unsorted(rows, first, last, levels, task, total, limits, workspace, co
         return
     if left[0] < light or right[0] < light:
         return
-    purity = mean_children_purity(left, right, total, outputs, task.criterion)
+    purity = children_purity(left, right, total, outputs, task.criterion)
     if purity > best.purity:
         best.purity, best.column, best.low, best.high, best.threshold = purity, column, low, high, t
 
 
 @compiled
-def _find_split(columns, gaps, task, rows, total, limits, monotone, within, workspace, best):
-    """Write the best split over `max_features` columns that are not constant; return the side of rows without a
-    value, -1 if there are none."""
-    d, tried, drawn, n, side = columns.n_codes.shape[0], 0, 0, rows.shape[0], -1
+def _find_split(growth, tree, at, limits):
+    """Write the best split over `max_features` columns that are not constant, and the side of rows without a value."""
+    columns, task, signs, workspace = growth.columns, growth.target, growth.signs, growth.workspace
+    node, best, total, within = tree.nodes[at], tree.splits[at], tree.sums[at], growth.bounds[at if signs.size else 0]
+    rows, d, tried, drawn, side = growth.rows[node.start : node.stop], columns.n_codes.shape[0], 0, 0, -1
     drawing = limits.max_features < d or limits.random
-    best.purity, best.column = -np.inf, -1
+    best.purity, best.column, workspace.begin[0] = -np.inf, -1, node.start
     while drawn < d and (tried < limits.max_features or best.column < 0):
-        j = drawn + (below(workspace.state, d - drawn) if drawing else 0)
-        f = workspace.order[j]
-        workspace.order[j], workspace.order[drawn] = workspace.order[drawn], f
+        if drawing:
+            draw_columns(workspace.order, drawn, drawn + 1, workspace.state)
+        f = workspace.order[drawn]
         drawn += 1
-        if limits.random and task.criterion != ABSOLUTE and gaps[f] < 0 and monotone.size == 0:
+        levels, gap = columns.levels[columns.starts[f] :], columns.gaps[f]
+        if limits.random and task.criterion != ABSOLUTE and gap < 0 and signs.size == 0:
             first, last = _read_codes(columns.codes[f], rows, workspace.code)
             if first < last:
                 tried += 1
-                levels = columns.levels[columns.starts[f] :]
                 _draw_unsorted(rows, first, last, levels, task, total, limits, workspace, f, best)
                 side = -1 if best.column == f else side
             continue
-        known = _sort_places(columns.codes[f], rows, gaps[f], workspace)
-        if known == 0 or workspace.code[workspace.places[0]] == workspace.code[workspace.places[n - 1]]:
+        known = _sort_places(columns.codes[f], rows, gap, workspace)
+        if known == 0 or workspace.code[workspace.places[0]] == workspace.code[workspace.places[rows.shape[0] - 1]]:
             continue
         tried += 1
-        sign = monotone[f] if monotone.size else 0
+        sign = signs[f] if signs.size else 0
         if limits.random:
-            levels = columns.levels[columns.starts[f] :]
             found = _draw_of_column(rows, known, levels, task, total, limits, sign, within, workspace, f, best)
         else:
             found = _best_of_column(rows, known, task, total, limits, sign, within, workspace, f, best)
         side = found if found > -2 else side
-    return side
+    growth.sides[at] = side
+    return worth(node, best, task.criterion, limits, 1e-300)
 
 
 @compiled
-def _add_up(rows, task, node, total):
-    """Write the sums of a node's rows; to the node what its impurity adds to minus its purity; tell whether the
-    targets differ."""
-    y, weight, first, classes, differ, spread = task.y, task.weight, task.first, task.classes, False, 0.0
-    total[:] = 0.0
-    all_rows = 0.0
-    for i in range(rows.shape[0]):
-        all_rows += weight[rows[i]]
-    total[0] = all_rows
-    for o in range(y.shape[1]):
-        begin, one, sum_of = first[o], y[rows[0], o], 0.0
-        for i in range(rows.shape[0]):
-            r = rows[i]
-            t, w = y[r, o], weight[r]
-            differ |= t != one
-            if classes:
-                total[begin + np.int64(t)] += w
-            else:
-                sum_of += w * t
-                spread += spread_of(t, w, task.criterion)
-        if not classes:
-            total[begin] = sum_of
-    node.squares = spread / (task.first.shape[0] - 1)
-    return differ
-
-
-@compiled
-def _rank_targets(rows, task, workspace):
-    """Rank the targets of a node; write their medians (outputs,) to `middle` and return the mean sum of deviations."""
+def _rank_targets(rows, task, workspace, begin, middle):
+    """Rank the targets of a node; write their medians to `middle` (outputs,) and return the mean sum of deviations."""
     n, outputs, loss = rows.shape[0], task.first.shape[0] - 1, 0.0
-    middle, y = np.empty(outputs), np.empty(n)
+    y, weights = np.empty(n), workspace.weights[begin : begin + n]
     for i in range(n):
-        workspace.weights[i] = task.weight[rows[i]]
-    half = workspace.weights[:n].sum() / 2
+        weights[i] = task.weight[rows[i]]
+    half = weights.sum() / 2
     for o in range(outputs):
         for i in range(n):
             y[i] = task.y[rows[i], o]
         order = np.argsort(y, kind="mergesort")
-        at, heavy = 0, workspace.weights[order[0]]
+        at, heavy = 0, weights[order[0]]
         while heavy < half and at + 1 < n:
             at += 1
-            heavy += workspace.weights[order[at]]
+            heavy += weights[order[at]]
         middle[o] = y[order[at]]
         if heavy == half and at + 1 < n:
             middle[o] = middle[o] / 2 + y[order[at + 1]] / 2
         for i in range(n):
-            workspace.rank[o, order[i]] = i
-            workspace.values[o, i] = y[order[i]]
-            workspace.levels[o, i] = y[order[i]] - middle[o]
-            loss += workspace.weights[order[i]] * abs(workspace.levels[o, i])
-    return middle, loss / outputs
+            workspace.rank[o, begin + order[i]] = i
+            workspace.values[o, begin + i] = y[order[i]]
+            workspace.levels[o, begin + i] = y[order[i]] - middle[o]
+            loss += weights[order[i]] * abs(y[order[i]] - middle[o])
+    return loss / outputs
 
 
 @compiled
-def _open(columns, gaps, task, rows, node, total, value, limits, monotone, within, workspace, split):
-    """Write sums, values, purity, best split and gain of a node; return the side of rows without a value (-1: there
-    are none), or -2 if it is not worth splitting."""
-    own = rows[node.start : node.stop]
-    differ = _add_up(own, task, node, total)
-    if task.criterion == ABSOLUTE:
-        middle, loss = _rank_targets(own, task, workspace)
-        value[:] = middle
-        node.purity, node.squares = -loss, 0.0
-    else:
-        node.purity = mean_purity(total, task.first.shape[0] - 1, task.criterion)
-        if not differ and not task.classes:
-            node.squares = node.purity
-    if not differ or not may_split(node, limits):
-        return -2
-    side = _find_split(columns, gaps, task, own, total, limits, monotone, within, workspace, split)
-    if split.column < 0:
-        return -2
-    node.gain = split.purity - (0.0 if task.criterion == FRIEDMAN else node.purity)
-    return side if is_enough(node.gain, limits, 1e-300) else -2
+def _weigh(growth, node, total):
+    """Write sums and purity of a node; under absolute errors its medians instead of the weighted sums."""
+    rows, task = growth.rows[node.start : node.stop], growth.target
+    differ = weigh_rows(rows, task, node, total)
+    if task.criterion != ABSOLUTE:
+        return write_purity(node, total, task.y.shape[1], task.criterion, differ)
+    node.purity, node.squares = -_rank_targets(rows, task, growth.workspace, node.start, total[1:]), 0.0
+    return differ
+
+
+_build = builder(_weigh, _find_split, part_codes)
 
 
 @compiled
-def _partition(codes, last, gap, side, rows, spare, start, stop):
-    """Reorder rows[start:stop]: codes up to `last`, and rows without a value if their side is 0, first; return where
-    the others begin."""
-    left, right = start, 0
-    for i in range(start, stop):
-        r = rows[i]
-        if (side == 0) if codes[r] == gap else codes[r] <= last:
-            rows[left] = r
-            left += 1
-        else:
-            spare[right] = np.uint64(r)
-            right += 1
-    for i in range(right):
-        rows[left + i] = np.int64(spare[i])
-    return left
+def grow(columns, target, rows, limits, seed, signs):
+    """Grow a tree; return its nodes and sums (under absolute errors weights and medians), the side of rows without a
+    value (-1: there were none), and the bounds of the values of its nodes.
 
-
-@compiled
-def _threshold(columns, split, limits):
-    if limits.random:
-        return split.threshold
-    start = columns.starts[split.column]
-    low = columns.levels[start + split.low]
-    if split.threshold == np.inf:
-        return max(low, _EVERYTHING)
-    return middle_of(low, columns.levels[start + split.high])
-
-
-@compiled
-def grow(columns, gaps, task, rows, limits, seed, monotone):
-    """Grow a tree; return its nodes (`_records.NODE`), their sums, their medians (absolute errors), the side of rows
-    without a value (-1: there were none), and the bounds of their values.
-
-    columns: see `_exact.Columns`; gaps (columns,): the code of rows without a value, -1 if there are none; rows: row
-    numbers, reordered in place; limits: a record of `_records.LIMITS`; monotone (columns,): signs, or empty.
+    rows: row numbers, reordered in place; limits: a record of `_records.LIMITS`; signs (columns,): see `Growth`.
     """
-    m, outputs, width = rows.shape[0], task.first.shape[0] - 1, task.first[-1]
-    tree = new_tree(m, limits)
-    nodes, splits, sums = tree.nodes, tree.splits, np.empty((min(tree.nodes.size, 1024), width))
-    value = np.empty((nodes.size if task.criterion == ABSOLUTE else 1, outputs))
-    sides, bounds = np.full(nodes.size, -1, dtype=np.int64), np.empty((nodes.size, 2))
+    m, outputs, width = rows.shape[0], target.first.shape[0] - 1, target.first[-1]
+    tree = new_tree(m, limits, width)
+    sides, bounds = np.full(tree.nodes.size, -1, dtype=np.int64), np.empty((tree.nodes.size if signs.size else 1, 2))
     bounds[0] = -np.inf, np.inf
-    workspace = _new_room(m, columns.n_codes.shape[0], outputs, width, seed, task.criterion)
-    fresh, end, waiting = 0, 1, 0
-    while True:
-        sums = with_room(sums, fresh, end)
-        for at in range(fresh, end):
-            own = value[at if task.criterion == ABSOLUTE else 0]
-            side = _open(
-                columns, gaps, task, rows, nodes[at], sums[at], own, limits, monotone, bounds[at], workspace, splits[at]
-            )
-            if side > -2:
-                sides[at] = side
-                tree.frontier[waiting] = at
-                waiting += 1
-        at = next_node(tree, waiting, end, limits)
-        if at < 0:
-            break
-        waiting -= 1
-        node, split = nodes[at], splits[at]
-        codes, gap = columns.codes[split.column], gaps[split.column]
-        boundary = _partition(codes, split.low, gap, sides[at], rows, workspace.spare, node.start, node.stop)
-        add_children(nodes, at, _threshold(columns, split, limits), split.column, boundary, end)
-        narrow(bounds, at, end, monotone[split.column] if monotone.size else 0, split.middle)
-        fresh, end = end, end + 2
-    return nodes[:end].copy(), sums[:end].copy(), value[:end].copy(), sides[:end].copy(), bounds[:end].copy()
+    workspace = _new_workspace(m, columns.n_codes.shape[0], outputs, width, seed, target.criterion)
+    place = DRAWN if limits.random else HALFWAY
+    growth = Growth(columns, target, rows, place, signs, bounds, sides, workspace)
+    tree, end, _ = _build(growth, tree, limits)
+    nodes, sums = grown(tree, end)
+    return nodes, sums, sides[:end].copy(), bounds[:end].copy()

@@ -6,14 +6,13 @@ to the cell of its bin and class. In a small node a bit for each bin that occurs
 to the next, so that a node costs what its rows cost and not what 256 bins cost. Children's counts come from the scan.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from assay.jit import compiled, prefetch, trailing_zeros
-from assay.tree.growth._criteria import purity_of
-from assay.tree.growth._frontier import add_children, is_enough, may_split, new_tree, next_node
-from assay.tree.growth._random import draw_columns
+from assay.tree.growth._builder import builder, draw_columns, grown, is_enough, new_tree, partitioner
+from assay.tree.growth._criteria import mean_purity
 from assay.tree.growth._records import GINI
 
 BINS = 256
@@ -30,7 +29,19 @@ class Workspace(NamedTuple):
     state: np.ndarray
     cells: np.ndarray  # (columns drawn * 256 * classes,)
     occupied: np.ndarray  # (columns drawn * 4,) a bit for each bin
-    sides: np.ndarray  # (2, classes)
+    sides: np.ndarray  # (2, 1 + classes)
+
+
+class Growth(NamedTuple):
+    """A tree on binned rows that is being grown, here and in `_hist_regressor`."""
+
+    bins: np.ndarray  # (rows, columns or more) bytes
+    edges: np.ndarray  # (columns, 255): values in bin b are at most edges[b] and more than edges[b - 1]
+    entries: np.ndarray  # the rows of the sample (see above), reordered in place
+    spare: np.ndarray
+    lefts: np.ndarray  # (nodes, 2 + classes) rows, then weight and weights of the classes on the left of the best split
+    target: Any
+    workspace: Any
 
 
 @compiled
@@ -69,10 +80,10 @@ def _scan_two(cells, occupied, j, column, total, rows, limits, best, left):
     bins.
 
     With l of W rows on the left and l1, W1 of them in class 1, the impurity falls by 2 (l1 W - l W1)^2 / (W l (W - l)).
-    `best`: purity and scale are numerator and denominator of the largest (l1 W - l W1)^2 / (l (W - l)); `left`: times
-    of the classes and rows to the left of it. Fractions are compared without dividing.
+    `best`: purity and scale are numerator and denominator of the largest (l1 W - l W1)^2 / (l (W - l)); `left`: see
+    `Growth.lefts`. Fractions are compared without dividing.
     """
-    whole, ones = np.int64(total[0] + total[1]), np.int64(total[1])
+    whole, ones = np.int64(total[0]), np.int64(total[2])
     least, light = limits.min_samples_leaf, limits.min_weight_leaf
     top, under, at = best.purity, best.scale, j * 2 * BINS
     n0, n1, taken, first, previous = np.int64(0), np.int64(0), np.int64(0), np.int64(-1), np.int64(-1)
@@ -88,7 +99,7 @@ def _scan_two(cells, occupied, j, column, total, rows, limits, best, left):
             if gap * gap * under > top * scale and allowed and n > 0:
                 top, under = gap * gap, scale
                 best.column, best.low, best.high = column, previous, b
-                left[0], left[1], left[2] = n0, n1, taken
+                left[0], left[1], left[2], left[3] = taken, n, n0, n1
             zero, one = cells[at + 2 * b], cells[at + 2 * b + 1]
             cells[at + 2 * b] = 0
             cells[at + 2 * b + 1] = 0
@@ -104,12 +115,10 @@ def _scan_two(cells, occupied, j, column, total, rows, limits, best, left):
 @compiled
 def _scan_many(cells, occupied, j, column, total, rows, limits, criterion, best, left, sides):
     """The same for any number of classes and any criterion: the purity is that of both sides (see `_criteria`)."""
-    classes = total.shape[0]
-    here, there = sides[0], sides[1]
+    here, there, classes = sides[0], sides[1], total.shape[0] - 1
     here[:] = 0.0
     there[:] = total
     taken, first, previous = np.int64(0), np.int64(-1), np.int64(-1)
-    weight, whole = 0.0, total.sum()
     least, light = limits.min_samples_leaf, limits.min_weight_leaf
     for w in range(4):
         bits = occupied[4 * j + w]
@@ -117,18 +126,20 @@ def _scan_many(cells, occupied, j, column, total, rows, limits, criterion, best,
         while bits != np.uint64(0):
             b = np.int64(trailing_zeros(bits)) + 64 * w
             bits &= bits - np.uint64(1)
-            if previous >= 0 and min(taken, rows - taken) >= least and min(weight, whole - weight) >= light:
-                purity = purity_of(here, criterion, classes) + purity_of(there, criterion, classes)
+            if previous >= 0 and min(taken, rows - taken) >= least and min(here[0], there[0]) >= light:
+                purity = mean_purity(here, 1, criterion) + mean_purity(there, 1, criterion)
                 if purity > best.purity:
                     best.purity, best.column, best.low, best.high = purity, column, previous, b
-                    left[:classes] = here
-                    left[classes] = taken
+                    left[0] = taken
+                    left[1:] = here
             for k in range(classes):
                 cell = cells[(j * BINS + b) * classes + k]
                 cells[(j * BINS + b) * classes + k] = 0
-                here[k] += cell & _TIMES
-                there[k] -= cell & _TIMES
-                weight += cell & _TIMES
+                times = cell & _TIMES
+                here[0] += times
+                there[0] -= times
+                here[1 + k] += times
+                there[1 + k] -= times
                 taken += cell >> 32
             first = b if first < 0 else first
             previous = b
@@ -136,103 +147,92 @@ def _scan_many(cells, occupied, j, column, total, rows, limits, criterion, best,
 
 
 @compiled
-def _find_split(bins, entries, total, criterion, limits, workspace, best, left):
+def _find_split(growth, tree, at, limits):
     """Draw columns until `max_features` of them with two values were tried and a threshold was found; write the best
-    one. `entries` are those of the node."""
-    order, cells, occupied, sides = workspace.order, workspace.cells, workspace.occupied, workspace.sides
-    classes, d, most, drawn, tried = total.shape[0], order.shape[0], limits.max_features, 0, 0
-    two, rows = classes == 2 and criterion == GINI, entries.shape[0]
+    one."""
+    workspace, node, total, best, left = (
+        growth.workspace,
+        tree.nodes[at],
+        tree.sums[at],
+        tree.splits[at],
+        growth.lefts[at],
+    )
+    order, cells, occupied, criterion = workspace.order, workspace.cells, workspace.occupied, growth.target
+    d, most, drawn, tried, classes = order.shape[0], limits.max_features, 0, 0, total.shape[0] - 1
+    entries, two, rows = (
+        growth.entries[node.start : node.stop],
+        classes == 2 and criterion == GINI,
+        node.stop - node.start,
+    )
     best.purity, best.scale, best.column = -1.0 if two else -np.inf, 1.0, -1
     while drawn < d and (tried < most or best.column < 0):
         end = min(drawn + max(most - tried, 1), d)
         if most < d:
             draw_columns(order, drawn, end, workspace.state)
         columns = order[drawn:end]
-        _count(bins, entries, columns, classes, cells, occupied)
+        _count(growth.bins, entries, columns, classes, cells, occupied)
         for j in range(end - drawn):
             f = np.int64(columns[j])
             if two:
                 tried += _scan_two(cells, occupied, j, f, total, rows, limits, best, left)
             else:
-                tried += _scan_many(cells, occupied, j, f, total, rows, limits, criterion, best, left, sides)
+                tried += _scan_many(cells, occupied, j, f, total, rows, limits, criterion, best, left, workspace.sides)
         drawn = end
-
-
-@compiled
-def partition_entries(bins, column, last, entries, spare, start, stop):
-    """Reorder entries[start:stop], bins up to `last` of the column first; return where the others begin."""
-    left, right, f = np.uint64(start), np.uint64(0), np.uint64(column)
-    for i in range(np.uint64(start), np.uint64(stop)):
-        entry = entries[i]
-        go = np.uint64(np.int64(bins[entry >> np.uint64(32), f]) <= last)
-        entries[left] = entry
-        spare[right] = entry
-        left += go
-        right += np.uint64(1) - go
-    boundary = np.int64(left)
-    entries[boundary:stop] = spare[: stop - boundary]
-    return boundary
-
-
-@compiled
-def bin_threshold(edges, split):
-    """Return a threshold half-way between the edges beside two neighbouring bins that occur."""
-    low, high = edges[split.column, split.low], edges[split.column, split.high - 1]
-    middle = low / 2 + high / 2
-    return middle if low < middle < high else low
-
-
-@compiled
-def _count_classes(entries, total):
-    total[:] = 0.0
-    for entry in entries:
-        total[np.int64((entry >> np.uint64(16)) & np.uint64(0xFFFF))] += np.int64(entry & np.uint64(0xFFFF))
-
-
-@compiled
-def _open(bins, entries, node, total, criterion, limits, workspace, split, left):
-    """Write purity, best split and gain of a node; tell whether it is worth splitting."""
-    classes = total.shape[0]
-    node.purity = purity_of(total, criterion, classes)
-    if total.max() == total.sum() or not may_split(node, limits):
+    if best.column < 0:
         return False
-    _find_split(bins, entries[node.start : node.stop], total, criterion, limits, workspace, split, left)
-    if split.column < 0:
-        return False
-    two = classes == 2 and criterion == GINI
-    node.gain = 2 * split.purity / split.scale / total.sum() if two else split.purity - node.purity
+    node.gain = 2 * best.purity / best.scale / total[0] if two else best.purity - node.purity
     return is_enough(node.gain, limits, 1e-300)
 
 
 @compiled
-def grow_hist_classifier(bins, edges, entries, classes, criterion, limits, seed):
-    """Grow a tree; return its nodes (see `_records.NODE`) and the times of each class in them (nodes, classes).
+def _weigh(growth, node, total):
+    """Write the purity of a node; its sums are known, but those of the root. Tell whether its classes differ."""
+    if node.depth == 0:
+        total[:] = 0.0
+        for entry in growth.entries:
+            times = np.int64(entry & np.uint64(0xFFFF))
+            total[0] += times
+            total[1 + np.int64((entry >> np.uint64(16)) & np.uint64(0xFFFF))] += times
+    node.purity = mean_purity(total, 1, growth.target)
+    return total[1:].max() < total[0]
 
-    bins (n, columns or more) bytes; edges (columns, 255): values in bin b are at most edges[b] and more than
-    edges[b - 1]; entries (m,): see above, reordered in place; limits: a record of `_records.LIMITS`.
+
+@compiled
+def _goes_left(bins, entry, split):
+    return np.int64(bins[entry >> np.uint64(32), split[0]]) <= split[1]
+
+
+_partition = partitioner(_goes_left)
+
+
+@compiled
+def part_entries(growth, tree, at, end):
+    """Divide the entries of a node, and the sums of classes; return where the others begin, and a threshold half-way
+    between the edges beside two neighbouring bins that occur."""
+    edges, split, sums = growth.edges, tree.splits[at], tree.sums
+    if growth.lefts.size:
+        sums[end] = growth.lefts[at, 1:]
+        sums[end + 1] = sums[at] - sums[end]
+    low, high = edges[split.column, split.low], edges[split.column, split.high - 1]
+    middle, own = low / 2 + high / 2, (np.uint64(split.column), split.low)
+    boundary = _partition(growth.entries, growth.spare, tree.nodes[at], growth.bins, own)
+    return boundary, middle if low < middle < high else low
+
+
+_build = builder(_weigh, _find_split, part_entries)
+
+
+@compiled
+def grow_hist_classifier(bins, edges, entries, classes, criterion, limits, seed):
+    """Grow a tree; return its nodes and sums (see `_builder.grown`), the times of the classes.
+
+    limits: a record of `_records.LIMITS`; the others: see `Growth`.
     """
-    m, k = entries.shape[0], limits.max_features
-    tree = new_tree(m, limits)
-    nodes, splits = tree.nodes, tree.splits
-    value, lefts, spare = np.empty((nodes.size, classes)), np.empty((nodes.size, classes + 1)), np.empty_like(entries)
+    k, tree = limits.max_features, new_tree(entries.shape[0], limits, 1 + classes)
     cells, occupied = np.zeros(k * BINS * classes, dtype=np.int64), np.zeros(k * 4, dtype=np.uint64)
     order, state = np.arange(edges.shape[0]).astype(np.uint64), np.array([seed], dtype=np.uint64)
-    workspace = Workspace(order, state, cells, occupied, np.empty((2, classes)))
-    _count_classes(entries, value[0])
-    fresh, end, waiting = 0, 1, 0
-    while True:
-        for at in range(fresh, end):
-            if _open(bins, entries, nodes[at], value[at], criterion, limits, workspace, splits[at], lefts[at]):
-                tree.frontier[waiting] = at
-                waiting += 1
-        at = next_node(tree, waiting, end, limits)
-        if at < 0:
-            break
-        waiting -= 1
-        node, split = nodes[at], splits[at]
-        boundary = partition_entries(bins, split.column, split.low, entries, spare, node.start, node.stop)
-        add_children(nodes, at, bin_threshold(edges, split), split.column, boundary, end)
-        value[end] = lefts[at, :classes]
-        value[end + 1] = value[at] - value[end]
-        fresh, end = end, end + 2
-    return nodes[:end].copy(), value[:end].copy()
+    workspace = Workspace(order, state, cells, occupied, np.empty((2, 1 + classes)))
+    lefts = np.empty((tree.nodes.size, 2 + classes))
+    growth = Growth(bins, edges, entries, np.empty_like(entries), lefts, criterion, workspace)
+    tree, end, _ = _build(growth, tree, limits)
+    return grown(tree, end)

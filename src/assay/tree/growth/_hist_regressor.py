@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.jit import compiled, prefetch, trailing_zeros
-from assay.tree.growth._frontier import add_children, is_enough, may_split, new_tree, next_node
-from assay.tree.growth._hist_classifier import BINS, bin_threshold, partition_entries
-from assay.tree.growth._random import draw_columns
+from assay.tree.growth._builder import builder, draw_columns, grown, new_tree, worth
+from assay.tree.growth._hist_classifier import BINS, Growth, part_entries
+from assay.tree.growth._records import SQUARED
 
 _CELL = 3
 _SMALL = 256  # rows up to which marking the occupied bins one by one pays
@@ -96,10 +96,11 @@ def _scan(columns, total, rows, limits, workspace, best):
 
 
 @compiled
-def _find_split(bins, entries, target, total, limits, workspace, best):
+def _find_split(growth, tree, at, limits):
     """Draw columns until `max_features` of them with two values were tried and a threshold was found; write the best
-    one. `entries` are those of the node."""
-    order = workspace.order
+    one."""
+    workspace, node, total, best = growth.workspace, tree.nodes[at], tree.sums[at], tree.splits[at]
+    order, entries = workspace.order, growth.entries[node.start : node.stop]
     d, most, drawn, tried = order.shape[0], limits.max_features, 0, 0
     best.purity, best.column = -np.inf, -1
     while drawn < d and (tried < most or best.column < 0):
@@ -107,18 +108,19 @@ def _find_split(bins, entries, target, total, limits, workspace, best):
         if most < d:
             draw_columns(order, drawn, end, workspace.state)
         columns = order[drawn:end]
-        _sum(bins, entries, columns, target, workspace)
+        _sum(growth.bins, entries, columns, growth.target, workspace)
         tried += _scan(columns, total, entries.shape[0], limits, workspace, best)
         drawn = end
+    return worth(node, best, SQUARED, limits, 1e-9 * node.squares)
 
 
 @compiled
-def _add_up(entries, target, node, total):
-    """Write weight and weighted sum of a node's entries to `total` (2,), their weighted squares to the node; tell
-    whether the targets differ."""
-    y, weights = target.y, target.weight
+def _weigh(growth, node, total):
+    """Write weight and weighted sum of a node's entries, their weighted squares and purity; tell whether the targets
+    differ."""
+    y, weights, entries = growth.target.y, growth.target.weight, growth.entries
     weight, weighted, squares, low, high = 0.0, 0.0, 0.0, np.inf, -np.inf
-    for i in range(entries.shape[0]):
+    for i in range(node.start, node.stop):
         row = entries[i] >> np.uint64(32)
         w, t = weights[row], y[row]
         weight += w
@@ -126,47 +128,24 @@ def _add_up(entries, target, node, total):
         squares += w * t * t
         low, high = min(low, t), max(high, t)
     total[0], total[1], node.squares = weight, weighted, squares
+    node.purity = weighted * weighted / weight
     return low < high
 
 
-@compiled
-def _open(bins, entries, target, node, total, limits, workspace, split):
-    """Write sums, purity, best split and gain of a node; tell whether it is worth splitting."""
-    own = entries[node.start : node.stop]
-    differ = _add_up(own, target, node, total)
-    node.purity = total[1] * total[1] / total[0]
-    if not differ or not may_split(node, limits):
-        return False
-    _find_split(bins, own, target, total, limits, workspace, split)
-    node.gain = split.purity - node.purity
-    return split.column >= 0 and is_enough(node.gain, limits, 1e-9 * node.squares)
+_build = builder(_weigh, _find_split, part_entries)
 
 
 @compiled
 def grow_hist_regressor(bins, edges, entries, y, weight, limits, seed):
-    """Grow a tree; return its nodes (see `_records.NODE`) and their weights and weighted sums (nodes, 2).
+    """Grow a tree; return its nodes and sums (see `_builder.grown`).
 
-    bins, edges, limits: see `grow_hist_classifier`; entries (m,): row numbers times 2^32, reordered in place; y and
-    weight (n,): targets, best centred, and weights of all rows.
+    entries (m,): row numbers times 2^32, reordered in place; y and weight (n,): targets, best centred, and weights of
+    all rows; the others: see `grow_hist_classifier`.
     """
-    m, k = entries.shape[0], limits.max_features
-    tree, target = new_tree(m, limits), Target(y, weight, weight * y)
-    nodes, splits = tree.nodes, tree.splits
-    total, spare = np.empty((nodes.size, 2)), np.empty_like(entries)
+    k, tree = limits.max_features, new_tree(entries.shape[0], limits, 2)
     order, state = np.arange(edges.shape[0]).astype(np.uint64), np.array([seed], dtype=np.uint64)
     workspace = Workspace(order, state, np.zeros(k * BINS * _CELL), np.zeros(k * 4, dtype=np.uint64))
-    fresh, end, waiting = 0, 1, 0
-    while True:
-        for at in range(fresh, end):
-            if _open(bins, entries, target, nodes[at], total[at], limits, workspace, splits[at]):
-                tree.frontier[waiting] = at
-                waiting += 1
-        at = next_node(tree, waiting, end, limits)
-        if at < 0:
-            break
-        waiting -= 1
-        node, split = nodes[at], splits[at]
-        boundary = partition_entries(bins, split.column, split.low, entries, spare, node.start, node.stop)
-        add_children(nodes, at, bin_threshold(edges, split), split.column, boundary, end)
-        fresh, end = end, end + 2
-    return nodes[:end].copy(), total[:end].copy()
+    target, lefts = Target(y, weight, weight * y), np.empty((0, 0))
+    growth = Growth(bins, edges, entries, np.empty_like(entries), lefts, target, workspace)
+    tree, end, _ = _build(growth, tree, limits)
+    return grown(tree, end)

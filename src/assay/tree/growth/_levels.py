@@ -11,10 +11,10 @@ import numpy as np
 
 from assay.scan import thread_map
 from assay.scan.memory import thread_count
-from assay.tree._nodes import Nodes
+from assay.tree._nodes import Nodes, binary_nodes
 from assay.tree.growth._bins import stretches
 from assay.tree.growth._exact import Columns, grow_exact
-from assay.tree.growth._records import Limits, binary_nodes
+from assay.tree.growth._records import Limits
 
 _DEPTH = 12  # levels up to which a level's sums stay in the cache
 _WORTH = 20_000  # entries of the table from which threads pay
@@ -42,7 +42,7 @@ def grow_levels(
     """Return one tree of least squares on the given rows, none of them twice."""
     columns = presorted.columns
     if limits.max_leaves or limits.max_features < len(columns.codes) or limits.max_depth > _DEPTH:
-        return grow_exact(columns, y, weight, rows, 0, "squared_error", limits, seed, presorted.n_jobs)
+        return grow_exact(columns, y, weight, rows, np.empty(0), "squared_error", limits, seed, presorted.n_jobs)
     return _Growth(presorted, y, weight, rows, limits).tree()
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.tree._nodes import Nodes
+from assay.tree.growth._records import Limits
 
 _KINDS = ("squared_error", "gini", "entropy")  # by their numbers in `_nominal_splits`
 
@@ -30,12 +31,7 @@ class Method(NamedTuple):
     missing: str  # "fractional" or "direction"
     levels: dict[int, int]  # levels of each nominal column
     n_classes: int  # 0 for numbers
-    min_samples_leaf: int
-    min_samples_split: int
-    max_depth: int
-    min_decrease: float
-    max_features: int = 2**31
-    random: bool = False
+    limits: Limits
 
     @property
     def kind(self) -> str:
@@ -51,10 +47,11 @@ class Method(NamedTuple):
         """Return the method as compiled code reads it, for a table of that many columns."""
         from assay.tree.growth._nominal_splits import Rules
 
-        least, split_least = self.min_samples_leaf - 1e-9, self.min_samples_split - 1e-9
-        flags = (self.criterion == "gain_ratio", self.split == "multiway", self.missing == "direction", self.random)
-        most, deepest = min(self.max_features, n_columns), min(int(self.max_depth), 2**31)
-        return Rules(_KINDS.index(self.kind), *flags, most, least, split_least, deepest, float(self.min_decrease))
+        own = self.limits
+        least, split_least = own.min_samples_leaf - 1e-9, own.min_samples_split - 1e-9
+        flags = self.criterion == "gain_ratio", self.split == "multiway", self.missing == "direction", own.random
+        most, deepest = min(own.max_features, n_columns), min(int(own.max_depth), 2**31)
+        return Rules(_KINDS.index(self.kind), *flags, most, least, split_least, deepest, float(own.min_decrease))
 
 
 class Split(NamedTuple):

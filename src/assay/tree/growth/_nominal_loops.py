@@ -7,7 +7,7 @@ several.
 import numpy as np
 
 from assay.jit import compiled
-from assay.tree.growth._frontier import with_room
+from assay.tree.growth._builder import with_room
 from assay.tree.growth._nominal_splits import (
     BLOCKED,
     BRANCH,

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.jit import compiled
+from assay.tree.growth._builder import draw_columns, middle_of, share
 from assay.tree.growth._exact_loops import sort_keys
-from assay.tree.growth._frontier import middle_of
-from assay.tree.growth._random import draw_columns, share
 
 SQUARED, GINI, ENTROPY = 0, 1, 2
 GAIN, RATIO, THRESHOLD, SHARE, BRANCH, WHICH = 0, 1, 2, 3, 4, 5  # of a split that was found

@@ -1,10 +1,8 @@
-"""Records that growers share: nodes, splits and limits as the compiled code reads them, and the way back to `Nodes`."""
+"""What growers share: nodes, splits, limits and targets as compiled code reads them."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from assay.tree._nodes import Nodes
 
 GINI, ENTROPY, SQUARED, FRIEDMAN, POISSON, ABSOLUTE = 0, 1, 2, 3, 4, 5
 CRITERIA = {
@@ -83,46 +81,27 @@ class Limits(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What a tree learns: class numbers (or, with 0 classes, numbers) and weights (empty: all 1) of all rows, and the
-    criterion."""
+    """What a tree learns.
+
+    y : (rows, outputs) class numbers, or numbers
+    weight : (rows,), or empty: all 1
+    first : (outputs + 1,) where the sums of each output begin; sums are the weight, then the weights of the classes of
+        each output, or its weighted sum
+    classes : 1 for classes, 0 for numbers
+    """
 
     y: np.ndarray
     weight: np.ndarray
+    first: np.ndarray
     classes: int
     criterion: int
 
 
-def as_nodes(grown: np.ndarray, sums: np.ndarray, n_classes: int, criterion: str) -> Nodes:
-    """Return a tree that a compiled loop has grown, from its records and the sums of its nodes."""
-    weight = sums.sum(axis=1) if n_classes else sums[:, 0]
-    if n_classes:
-        value = sums / weight[:, None]
-        impurity = np.maximum(0.0, (1.0 if criterion == "gini" else 0.0) - grown["purity"] / weight)
-    else:
-        value = sums[:, 1:] / sums[:, :1]
-        impurity = np.maximum(0.0, (grown["squares"] - grown["purity"]) / weight)
-    column, threshold, child = (grown[name].copy() for name in ("column", "threshold", "child"))
-    return binary_nodes(column, threshold, child, value, weight, impurity)
-
-
-def binary_nodes(column, threshold, child, value, weight, impurity, sides=None) -> Nodes:
-    """Return one tree of thresholds, whose splits send missing values to the side given, or, where it is -1, to the
-    heavier child, the second of equals."""
-    inner = child >= 0
-    first = np.where(inner, child, 0)
-    side = (weight[first] <= weight[np.minimum(first + 1, len(weight) - 1)]).astype(np.int32)
-    if sides is not None:
-        side = np.where(sides >= 0, sides, side)
-    return Nodes(
-        root=np.zeros(1, dtype=np.int32),
-        column=np.asarray(column, dtype=np.int32),
-        threshold=threshold,
-        table=np.full(len(child), -1, dtype=np.int32),
-        child=np.asarray(child, dtype=np.int32),
-        n_children=np.where(inner, 2, 0).astype(np.int32),
-        missing=np.where(inner, side, -1).astype(np.int32),
-        value=value,
-        weight=weight,
-        impurity=impurity,
-        tables=np.empty((0, 0), dtype=np.int32),
-    )
+def target_of(y: np.ndarray, weight: np.ndarray | None, n_classes: np.ndarray, criterion: str) -> Target:
+    """Return what a tree learns, as compiled code reads it: y (rows,) or (rows, outputs), weights (None: all 1), and
+    the classes of each output, none for numbers."""
+    target = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
+    sizes = n_classes if len(n_classes) else np.ones(target.shape[1])
+    first = 1 + np.append(0, np.cumsum(sizes)).astype(np.int64)
+    weights = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+    return Target(target, weights, first, int(len(n_classes) > 0), CRITERIA[criterion])

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from assay.scan import thread_map
-from assay.tree._nodes import Nodes
-from assay.tree.growth._exact import WIDE, Columns, grafted, nodes_of, task_of
-from assay.tree.growth._records import GINI, SQUARED, Limits
+from assay.tree._nodes import Nodes, nodes_of
+from assay.tree.growth._exact import WIDE, Columns, grown_in_parts
+from assay.tree.growth._records import GINI, SQUARED, Limits, target_of
 
 if TYPE_CHECKING:
     from assay.tree.growth._sorted_loops import Entries
@@ -16,7 +16,6 @@ _MOST = 2**25  # entries of dense rows that are kept sorted, at 16 bytes for eac
 _SHARE = 4  # part of the columns from which it pays that all of them are kept sorted
 _FEW = 256  # values of a column that are counted rather than sorted
 _LEVEL, _ROW = np.uint64(32), np.uint64(0xFFFFFFFF)  # of a key
-_TOP = 16  # leaves of the top part, whose subtrees are grown on threads
 _WORTH = 40_000  # entries from which that pays
 _EXACT = 2**26  # sums of whole numbers up to here have exact squares
 
@@ -97,7 +96,9 @@ def counted_instead(columns: list[Column], n: int, outputs: int, n_classes: int)
     for own, column in zip(codes, columns):
         own[(column.keys & _ROW).astype(np.intp)] = (column.keys >> _LEVEL).astype(codes.dtype)
     starts = np.append(0, np.cumsum(sizes))[:-1]
-    return Columns(codes, sizes, np.concatenate([column.values for column in columns]), starts)
+    return Columns(
+        codes, sizes, np.concatenate([column.values for column in columns]), starts, np.full(len(columns), -1)
+    )
 
 
 def as_entries(columns: list[Column], whole: bool) -> "Entries":
@@ -131,31 +132,25 @@ def grow_sorted(
     """
     from assay.tree.growth import _sorted_loops as loops
 
-    task = task_of(y, weight, n_classes, criterion)
+    task = target_of(y, weight, n_classes, criterion)
     learned, d = _learned(task, loops), len(entries.block)
     keys, rows = entries.keys.copy(), np.flatnonzero(task.weight)
     if len(rows) < len(y):
         keys = keys[: loops.entries_of(entries.keys, task.weight, keys)]
 
-    def call(own: np.ndarray, sample: np.ndarray, bounds: Limits) -> tuple:
-        return loops.grow(entries, own, learned, task, sample, bounds.record(d), np.uint64(seed))
+    def call(part: tuple[np.ndarray, np.ndarray], limits: Limits) -> tuple:
+        return loops.grow(entries, part[0], learned, task, part[1], limits.record(d), np.uint64(seed))
 
     def tree(grown: tuple) -> Nodes:
         return nodes_of(grown[0], grown[1], criterion)
 
+    def part(top: tuple, i: int) -> tuple[np.ndarray, np.ndarray]:
+        nodes, reach = top[0], top[3]
+        return keys[reach[i, 0] : reach[i, 1]], rows[nodes["start"][i] : nodes["stop"][i]]
+
     if not in_parts or limits.max_leaves or limits.max_features < d or len(keys) < _WORTH:
-        return tree(call(keys, rows, limits))
-    top = call(keys, rows, limits._replace(max_leaves=_TOP))
-    nodes, _, waiting, reach = top
-    waiting = sorted(waiting.tolist(), key=lambda i: reach[i, 0] - reach[i, 1])
-
-    def below(i: int) -> Nodes:
-        deeper = limits._replace(max_depth=limits.max_depth - int(nodes["depth"][i]))
-        sample = rows[nodes["start"][i] : nodes["stop"][i]]
-        return tree(call(keys[reach[i, 0] : reach[i, 1]], sample, deeper))
-
-    subtrees = thread_map(below, waiting, n_jobs=n_jobs)
-    return grafted(tree(top), dict(zip(waiting, subtrees)))
+        return tree(call((keys, rows), limits))
+    return grown_in_parts(call, tree, part, (keys, rows), limits, n_jobs)
 
 
 def _learned(task: Any, loops: Any) -> Any:

@@ -7,16 +7,22 @@ is sorted again, and a node costs two passes over its entries. A column may leav
 (of sparse rows, zero): they are one block, whose sums are those of the node less those of the entries.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from assay.jit import compiled
-from assay.tree.growth._criteria import spread_of
-from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
-from assay.tree.growth._general_loops import mean_children_purity, mean_purity
-from assay.tree.growth._random import below
-from assay.tree.growth._records import FRIEDMAN
+from assay.tree.growth._builder import (
+    builder,
+    draw_columns,
+    grown,
+    middle_of,
+    new_tree,
+    partitioner,
+    worth,
+    write_purity,
+)
+from assay.tree.growth._criteria import children_purity, spread_of
 
 SQUARES, COUNTS, OTHER = 0, 1, 2  # squared errors of numbers; Gini of whole weights; everything else
 _ROW = np.uint64(0xFFFFFFFF)
@@ -53,6 +59,20 @@ class Workspace(NamedTuple):
     which: np.ndarray  # (columns + 1,) which column that is
     listed: np.ndarray  # (columns,) where it stands in that list
     sides: np.ndarray  # (3, sums): left, right, block
+    side: np.ndarray  # (rows,) of the last split: 0 left, 1 right
+    spare: np.ndarray
+
+
+class Growth(NamedTuple):
+    """A tree that is being grown."""
+
+    entries: Any
+    keys: np.ndarray  # the entries of the rows, reordered in place
+    learned: Any
+    target: Any  # see `_records.Target`
+    rows: np.ndarray  # row numbers, each once, reordered in place
+    reach: np.ndarray  # (nodes, 2) the stretch of keys of each node
+    workspace: Any
 
 
 @compiled
@@ -85,7 +105,7 @@ def _scan(keys, begin, end, n, block, learned, total, outputs, limits, sides, co
                         a += left[k] * left[k]
                         b += right[k] * right[k]
                 if kind == OTHER:
-                    found = mean_children_purity(left, right, total, outputs, criterion)
+                    found = children_purity(left, right, total, outputs, criterion)
                 else:
                     found = (a / here_weight + b / there) / outputs
                 if found > best.purity:
@@ -166,74 +186,48 @@ def _list_columns(keys, start, stop, n, column, first, block, begin, which):
 
 
 @compiled
-def _find_split(keys, start, stop, n, entries, learned, task, total, limits, workspace, best):
-    """Write the best split of a node of n rows over `max_features` columns that are not constant there, drawn in turn
-    if that is not all of them."""
-    begin, which, block = workspace.begin, workspace.which, entries.block
+def _find_split(growth, tree, at, limits):
+    """Write the best split of a node over `max_features` columns that are not constant there, drawn in turn if that is
+    not all of them."""
+    keys, entries, learned, workspace = growth.keys, growth.entries, growth.learned, growth.workspace
+    begin, which, listed, block, sides = (
+        workspace.begin,
+        workspace.which,
+        workspace.listed,
+        entries.block,
+        workspace.sides,
+    )
+    node, best, total = tree.nodes[at], tree.splits[at], tree.sums[at]
+    start, stop = growth.reach[at, 0], growth.reach[at, 1]
+    n, d, criterion = node.stop - node.start, block.shape[0], growth.target.criterion
     found = _list_columns(keys, start, stop, n, entries.column, entries.first, block, begin, which)
     begin[found] = stop
-    d, tried, drawn, outputs, kind = block.shape[0], 0, 0, task.first.shape[0] - 1, task.criterion
+    tried, drawn, outputs, drawing = 0, 0, growth.target.y.shape[1], limits.max_features < d
     best.purity, best.column = -np.inf, -1
-    if limits.max_features >= d:
-        for j in range(found):
-            f = which[j]
-            _scan(
-                keys,
-                begin[j],
-                begin[j + 1],
-                n,
-                block[f],
-                learned,
-                total,
-                outputs,
-                limits,
-                workspace.sides,
-                f,
-                kind,
-                best,
-            )
-        return
-    order, listed = workspace.order, workspace.listed
     for j in range(found):
         listed[which[j]] = j
-    while drawn < d and (tried < limits.max_features or best.column < 0):
-        at = drawn + below(workspace.state, d - drawn)
-        f = order[at]
-        order[at], order[drawn] = order[drawn], f
-        drawn += 1
+    while drawn < (d if drawing else found) and (tried < limits.max_features or best.column < 0):
+        if drawing:
+            draw_columns(workspace.order, drawn, drawn + 1, workspace.state)
+        f = workspace.order[drawn] if drawing else which[drawn]
         j = listed[f]
-        if (
-            j < found
-            and which[j] == f
-            and _scan(
-                keys,
-                begin[j],
-                begin[j + 1],
-                n,
-                block[f],
-                learned,
-                total,
-                outputs,
-                limits,
-                workspace.sides,
-                f,
-                kind,
-                best,
-            )
-        ):
-            tried += 1
+        drawn += 1
+        if j < found and which[j] == f:
+            here, there = begin[j], begin[j + 1]
+            tried += _scan(keys, here, there, n, block[f], learned, total, outputs, limits, sides, f, criterion, best)
+    return worth(node, best, criterion, limits, 1e-300)
 
 
 @compiled
-def _weigh(rows, task, learned, node, total, limits):
-    """Write sums, purity and spread of a node; tell whether it can be split."""
-    y, weight, added, place = task.y, task.weight, learned.added, learned.place
-    outputs, width, differ, spread = y.shape[1], total.shape[0], False, 0.0
+def _weigh(growth, node, total):
+    """Write sums, purity and spread of a node; tell whether its targets differ."""
+    target, added, place, rows = growth.target, growth.learned.added, growth.learned.place, growth.rows
+    y, weight, outputs, differ, spread = target.y, target.weight, target.y.shape[1], False, 0.0
     total[:] = 0.0
     for i in range(node.start, node.stop):
         r = rows[i]
         if added.shape[0] > 0:
-            for k in range(width):
+            for k in range(total.shape[0]):
                 total[k] += added[r, k]
         else:
             total[0] += weight[r]
@@ -241,36 +235,44 @@ def _weigh(rows, task, learned, node, total, limits):
                 total[place[r, o]] += weight[r]
         for o in range(outputs):
             differ |= y[r, o] != y[rows[node.start], o]
-            spread += spread_of(y[r, o], weight[r], task.criterion) if task.classes == 0 else 0.0
-    node.squares, node.purity = spread / outputs, mean_purity(total, outputs, task.criterion)
-    if not differ and task.classes == 0:
-        node.squares = node.purity  # an impurity of exactly 0
-    return differ and may_split(node, limits)
+            spread += spread_of(y[r, o], weight[r], target.criterion) if target.classes == 0 else 0.0
+    node.squares = spread / outputs
+    return write_purity(node, total, outputs, target.criterion, differ)
 
 
 @compiled
-def _part_rows(keys, reach, entries, split, rows, node, side, spare):
-    """Mark the side of the rows of a node, and reorder them, the left ones first; return where the others begin."""
+def _goes_left(side, row, split):
+    return 1 - side[row]
+
+
+_partition = partitioner(_goes_left)
+
+
+@compiled
+def _part_rows(growth, tree, at, end):
+    """Mark the side of the rows of a node, and reorder them; return where the right ones begin, and the threshold."""
+    keys, entries, rows, side = growth.keys, growth.entries, growth.rows, growth.workspace.side
+    node, split, start, stop = tree.nodes[at], tree.splits[at], growth.reach[at, 0], growth.reach[at, 1]
     f, block = split.column, entries.block[split.column]
-    start, stop = reach[0], reach[1]
     if block >= 0:
         for i in range(node.start, node.stop):
             side[rows[i]] = block > split.low
-    at = _place_of(keys, start, stop, entries.first[f])
+    i = _place_of(keys, start, stop, entries.first[f])
     beyond = entries.first[f + 1]
-    while at < stop and np.int64(keys[at] >> _LEVEL) < beyond:
-        side[np.int64(keys[at] & _ROW)] = np.int64(keys[at] >> _LEVEL) > split.low
-        at += 1
-    left, right = node.start, 0
-    for i in range(node.start, node.stop):
-        r = rows[i]
-        rows[left] = r
-        spare[right] = np.uint64(r)
-        left += 1 - side[r]
-        right += side[r]
-    for i in range(right):
-        rows[left + i] = np.int64(spare[i])
-    return left
+    while i < stop and np.int64(keys[i] >> _LEVEL) < beyond:
+        side[np.int64(keys[i] & _ROW)] = np.int64(keys[i] >> _LEVEL) > split.low
+        i += 1
+    boundary = _partition(rows, growth.workspace.spare, node, side, split.low)
+    return boundary, middle_of(entries.values[split.low], entries.values[split.high])
+
+
+@compiled
+def _arrange(growth, at, child, left, right):
+    """Divide the keys of a node, for those children that can be split."""
+    reach, workspace = growth.reach, growth.workspace
+    start, stop = reach[at, 0], reach[at, 1]
+    middle, stop = _part_keys(growth.keys, start, stop, workspace.side, left, right, workspace.spare)
+    reach[child, 0], reach[child, 1], reach[child + 1, 0], reach[child + 1, 1] = start, middle, middle, stop
 
 
 @compiled
@@ -297,57 +299,28 @@ def _part_keys(keys, start, stop, side, keep_left, keep_right, spare):
     return (start, left) if keep_right else (left, left)
 
 
+_build = builder(_weigh, _find_split, _part_rows, _arrange)
+
+
 @compiled
-def grow(entries, keys, learned, task, rows, limits, seed):
-    """Grow a tree; return its nodes (`_records.NODE`), their sums, the nodes that could still be split, and the
+def grow(entries, keys, learned, target, rows, limits, seed):
+    """Grow a tree; return its nodes and sums (see `_builder.grown`), the nodes that could still be split, and the
     stretches of keys of all nodes.
 
-    keys: the entries of the rows, reordered in place; task: see `_general_loops.Task`; rows: row numbers, each once,
-    reordered in place; limits: a record of `_records.LIMITS`.
+    limits: a record of `_records.LIMITS`; the others: see `Growth`.
     """
-    m, width = rows.shape[0], task.first[-1]
-    tree = new_tree(m, limits)
-    nodes, splits, sums = tree.nodes, tree.splits, np.empty((min(tree.nodes.size, 1024), width))
-    reach, d = np.empty((nodes.size, 2), dtype=np.int64), entries.block.shape[0]
-    begin, which = np.empty(d + 1, dtype=np.int64), np.empty(d + 1, dtype=np.int64)
-    order, listed = np.arange(d), np.zeros(d, dtype=np.int64)
-    workspace = Workspace(order, np.array([seed], dtype=np.uint64), begin, which, listed, np.empty((3, width)))
-    spare, side = np.empty(max(keys.shape[0], m), dtype=np.uint64), np.empty(task.y.shape[0], dtype=np.uint8)
-    splittable = np.zeros(2, dtype=np.bool_)
+    m, d, width = rows.shape[0], entries.block.shape[0], target.first[-1]
+    tree = new_tree(m, limits, width)
+    reach, most = np.empty((tree.nodes.size, 2), dtype=np.int64), max(keys.shape[0], m)
     reach[0, 0], reach[0, 1] = 0, keys.shape[0]
-    at, fresh, end, waiting = np.int64(-1), 0, 1, 0
-    while True:
-        sums = with_room(sums, fresh, end)
-        for new in range(fresh, end):
-            splittable[new - fresh] = _weigh(rows, task, learned, nodes[new], sums[new], limits)
-        if at >= 0 and (splittable[0] or splittable[1]):
-            start = reach[at, 0]
-            middle, stop = _part_keys(keys, start, reach[at, 1], side, splittable[0], splittable[1], spare)
-            reach[fresh, 0], reach[fresh, 1], reach[fresh + 1, 0], reach[fresh + 1, 1] = start, middle, middle, stop
-        for new in range(fresh, end):
-            if not splittable[new - fresh]:
-                continue
-            node, split = nodes[new], splits[new]
-            _find_split(
-                keys, reach[new, 0], reach[new, 1], node.stop - node.start, entries, learned, task, sums[new], limits,
-                workspace, split,
-            )  # fmt: skip
-            if split.column < 0:
-                continue
-            node.gain = split.purity - (0.0 if task.criterion == FRIEDMAN else node.purity)
-            if is_enough(node.gain, limits, 1e-300):
-                tree.frontier[waiting] = new
-                waiting += 1
-        at = next_node(tree, waiting, end, limits)
-        if at < 0:
-            break
-        waiting -= 1
-        node, split = nodes[at], splits[at]
-        boundary = _part_rows(keys, reach[at], entries, split, rows, node, side, spare)
-        threshold = middle_of(entries.values[split.low], entries.values[split.high])
-        add_children(nodes, at, threshold, split.column, boundary, end)
-        fresh, end = end, end + 2
-    return nodes[:end].copy(), sums[:end].copy(), tree.frontier[:waiting].copy(), reach[:end].copy()
+    begin, which, listed = np.empty(d + 1, np.int64), np.empty(d + 1, np.int64), np.zeros(d, np.int64)
+    side, spare = np.empty(target.y.shape[0], dtype=np.uint8), np.empty(most, dtype=np.uint64)
+    order, state = np.arange(d), np.array([seed], dtype=np.uint64)
+    workspace = Workspace(order, state, begin, which, listed, np.empty((3, width)), side, spare)
+    growth = Growth(entries, keys, learned, target, rows, reach, workspace)
+    tree, end, waiting = _build(growth, tree, limits)
+    nodes, sums = grown(tree, end)
+    return nodes, sums, tree.frontier[:waiting].copy(), reach[:end].copy()
 
 
 @compiled

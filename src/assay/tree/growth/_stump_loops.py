@@ -157,10 +157,10 @@ def sign_weights(y, weight, signed, total):
     """Write the weight, negative for class 0, to `signed`, and the weights of the two classes to `total`."""
     zero, one = 0.0, 0.0
     for i in range(y.shape[0]):
-        own = y[i] == 1
-        signed[i] = weight[i] if own else -weight[i]
-        zero += 0.0 if own else weight[i]
-        one += weight[i] if own else 0.0
+        signed[i] = weight[i] if y[i] == 1 else -weight[i]
+    for i in range(y.shape[0]):  # by itself: see `loops.logistic.loss_stretch`
+        zero += 0.0 if y[i] == 1 else weight[i]
+        one += weight[i] if y[i] == 1 else 0.0
     total[0], total[1] = zero, one
 
 
@@ -171,5 +171,6 @@ def stretch(right, alpha, weight, score, stretched):
     for i in range(right.shape[0]):
         stretched[i] = weight[i] * (down if right[i] else up)
         score[i] += alpha if right[i] else -alpha
+    for i in range(right.shape[0]):  # by itself: see `loops.logistic.loss_stretch`
         whole += stretched[i]
     return whole

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.scan import thread_map
-from assay.tree._nodes import Nodes
-from assay.tree.growth._records import binary_nodes
+from assay.tree._nodes import Nodes, binary_nodes
 
 _COLUMNS = 4  # columns that a thread scans at a time
 

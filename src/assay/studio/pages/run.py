@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 
 from assay.messages import Message
-from assay.report.board import best_first
-from assay.report.page import page as report
+from assay.report.env import page as report
+from assay.report.views import best_first
 from assay.studio.pages import form, go, language, page, run_of
 from assay.studio.workspace import Run
 

@@ -81,7 +81,7 @@ def main(folder: str | None = None) -> None:
     share = KernelPCA(kernel="rbf", gamma=50.0).fit(X).explained_variance_ratio_
     print(f"kernel PCA: {np.searchsorted(np.cumsum(share), 0.9) + 1} directions hold 90 % of the variance")
     curves, side = intertwined_curves()
-    across = plot.kernel_frames.kernel_matrix(Gaussian.of_width(0.3), curves, side)["across"]
+    across = plot.frames.kernel_matrix(Gaussian.of_width(0.3), curves, side)["across"]
     print(f"curves 3 apart, kernel 0.3 wide: largest kernel value between them {across[0, 1]:.1e}")
     if folder is not None:
         for path in figures(Path(folder)):

@@ -4,8 +4,8 @@ import numpy as np
 
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
-from assay.guarantees.distances import by_radius, of_distances
 from assay.guarantees.evidence import Distances, Gathered
+from assay.guarantees.groups import by_radius, of_distances
 from assay.guarantees.ledger import CertifyOptions
 from assay.guarantees.order import BetOrder
 from assay.scan import rows

@@ -6,7 +6,7 @@ from scipy.stats import norm
 from assay.checker.families.codes import corrected_bits
 from assay.multiclass import exhaustive_code
 from assay.multiclass._reductions import decode
-from assay.theory import selective
+from assay.theory import holdout
 from assay.theory.concentration import clopper_pearson_upper, kl_upper
 from bench.worlds._case import case
 
@@ -24,7 +24,7 @@ def votes(rng, m):
 
 @case("selective.risk", "uniform shares, m = 150, every threshold of the grid")
 def rejection(rng, delta):
-    found = selective.curve(*votes(rng, 150), delta)
+    found = holdout.curve(*votes(rng, 150), delta)
     return bool(np.any(found.limit < (1 - found.threshold) / 4)), found.limit[32] < 0.5
 
 
@@ -32,7 +32,7 @@ def rejection(rng, delta):
 def rejection_between(rng, delta):
     share, wrong = votes(rng, 300)
     thresholds = np.arange(0, 50, 5) / 64 + 0.007
-    found = [selective.at_threshold(share, wrong, float(t), delta) for t in thresholds]
+    found = [holdout.at_threshold(share, wrong, float(t), delta) for t in thresholds]
     broken = any(one is not None and one.limit < (1 - t) / 4 for one, t in zip(found, thresholds))
     return broken, found[2] is not None and found[2].limit < 0.5
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.stats import norm
 
-from assay.theory import compression, concentration, conformal, holdout, pac_bayes, population, sequential, stability
+from assay.theory import concentration, exchangeability, holdout, pac_bayes, rademacher, sequential, stability
 from assay.theory._patterns import best_threshold
 from bench.worlds._case import case
 from bench.worlds.classes import THETA
@@ -17,7 +17,7 @@ def compress_interval(rng, delta):
     x = rng.random(100)
     inside = x[(x >= 0.3) & (x <= 0.7)]
     k = min(2, len(inside))
-    bound = compression.compression_bound(0, 100, k, delta, largest=2)
+    bound = stability.compression_bound(0, 100, k, delta, largest=2)
     risk = 0.4 if k == 0 else float(inside.min() - 0.3 + 0.7 - inside.max())
     return bound < risk, bound < 0.5
 
@@ -36,7 +36,7 @@ def best_pair(rng, n):
 
 @case("compression", "best pair of prototypes on coin labels, n = 60 (below one: informative)")
 def compress_noise(rng, delta):
-    bound = compression.compression_bound(best_pair(rng, 60), 60, 2, delta, largest=2)
+    bound = stability.compression_bound(best_pair(rng, 60), 60, 2, delta, largest=2)
     return bound < 0.5, bound < 1
 
 
@@ -168,29 +168,29 @@ def folds_pooled(rng, delta):
 
 @case("conformal.coverage", "coverage given the calibration set, m = 99")
 def conformal_conditional(rng, delta):
-    coverage = conformal.threshold(rng.random(99), 90)  # uniform scores: the threshold is the coverage
-    promised = conformal.conditional_coverage(90, 99, delta)
+    coverage = exchangeability.threshold(rng.random(99), 90)  # uniform scores: the threshold is the coverage
+    promised = exchangeability.conditional_coverage(90, 99, delta)
     return coverage < promised, promised > 0.5
 
 
 @case("conformal.coverage", "coverage of the next row, alpha = 0.2, m = 30", rate=0.2)
 def conformal_marginal(rng, delta):
     scores = rng.normal(size=31)
-    return scores[-1] > conformal.threshold(scores[:-1], conformal.conformal_index(30, 0.2)), True
+    return scores[-1] > exchangeability.threshold(scores[:-1], exchangeability.conformal_index(30, 0.2)), True
 
 
 @case("conformal.coverage", "jackknife+ around the mean, 1 - 2 alpha = 0.6, n = 20", rate=0.4)
 def conformal_jackknife(rng, delta):
     y = rng.exponential(size=21)
     means = (y[:-1].sum() - y[:-1]) / 19
-    low, high = conformal.jackknife_plus(means, np.abs(y[:-1] - means), 0.2)
+    low, high = exchangeability.jackknife_plus(means, np.abs(y[:-1] - means), 0.2)
     return not low <= y[-1] <= high, True
 
 
 @case("conformal.coverage", "quantile without the extra one", control=True, rate=0.25, times=5)
 def conformal_short(rng, delta):
     scores = rng.normal(size=5)
-    return scores[-1] > conformal.threshold(scores[:-1], math.ceil(4 * 0.75)), True
+    return scores[-1] > exchangeability.threshold(scores[:-1], math.ceil(4 * 0.75)), True
 
 
 @case("kmeans.risk", "two centres, uniform on [-1, 1], n = 3000 (below 4: informative)")
@@ -198,7 +198,7 @@ def kmeans(rng, delta):
     x = rng.uniform(-1, 1, (3000, 1))
     centres = np.array([x[x < 0].mean(), x[x >= 0].mean()])
     cost = float((np.abs(x - centres).min(axis=1) ** 2).mean())
-    bound = population.kmeans_bound(x, cost, 2, 1.0, delta)
+    bound = rademacher.kmeans_bound(x, cost, 2, 1.0, delta)
     cut = centres.mean()
 
     def part(a, b, c):
@@ -212,5 +212,5 @@ def subspace(rng, delta):
     X = rng.normal(size=(1000, 2))
     X *= (np.sqrt(rng.random(1000)) / np.linalg.norm(X, axis=1))[:, None]
     cost = float((X * X).sum() - np.linalg.eigvalsh(X.T @ X)[-1]) / 1000
-    bound = population.subspace_bound(X, max(0.0, cost), 1, 1.0, delta)
+    bound = rademacher.subspace_bound(X, max(0.0, cost), 1, 1.0, delta)
     return bound < 0.25, bound < 1

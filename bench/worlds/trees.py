@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from assay.theory.votes import OutOfBag, mean_risk_bound
+from assay.theory.pac_bayes import OutOfBag, mean_risk_bound
 from bench.worlds._case import case
 
 CELLS = 16

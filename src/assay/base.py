@@ -45,7 +45,7 @@ from assay.guarantees.ledger import CertifyOptions, Statement
 from assay.guarantees.seal import DataSplit, issue
 from assay.params import refuse
 from assay.scan import Rows
-from assay.scikit import to_sklearn
+from assay.stored import to_sklearn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

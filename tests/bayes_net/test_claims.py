@@ -351,7 +351,7 @@ def test_forged_files_of_networks_with_states(model, tmp_path):
 
 def test_a_family_costs_what_its_rows_cost_and_not_the_cells_of_its_table():
     """A table of 10^12 cells, nearly all of them empty: its cost is the one that the counts give, by hand."""
-    from assay.checker.rules.network_facts import _occurring
+    from assay.checker.rules.bayes_nets import _occurring
 
     config = np.array([7, 7, 10**12 - 1, 10**12 - 2, 12])
     counts, rows = _occurring(config, 10**12, 10)

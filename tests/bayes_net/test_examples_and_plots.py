@@ -9,8 +9,7 @@ import pytest
 
 from assay import plot
 from assay.bayes_net import BayesianNetwork, BayesianNetworkClassifier, read_bif
-from assay.plot.bayes_nets import network_frame
-from assay.plot.layers import layered
+from assay.plot.bayes_nets import layered, network_frame
 from tests.bayes_net.networks import asia, burglary, random_network
 
 ROOT = Path(__file__).parents[2]

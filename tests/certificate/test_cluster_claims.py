@@ -11,7 +11,7 @@ import pytest
 
 import assay
 from assay.checker.families.centroids import column_cost, line_optimum
-from assay.checker.rules.scatter_bounds import eigenvalues
+from assay.checker.rules.centroids import eigenvalues
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
 from assay.guarantees.evidence import Distances

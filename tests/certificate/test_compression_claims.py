@@ -15,7 +15,7 @@ import assay
 from assay.kernel_model import KernelPerceptron
 from assay.linear_model import Perceptron
 from assay.svm import SVC
-from assay.theory.compression import compression_bound
+from assay.theory.stability import compression_bound
 from tests.certificate import exact, forge, truths
 from tests.certificate.attacks import assault
 

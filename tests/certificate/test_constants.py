@@ -25,7 +25,7 @@ from assay.linear_model import LinearRegression, LogisticRegression, Perceptron,
 from assay.model_selection import CrossValidated
 from assay.neighbors import KNeighborsClassifier
 from assay.svm import SVC, LinearSVC
-from assay.theory.tree_code import tree_bits
+from assay.theory.pac import tree_bits
 from assay.tree import DecisionTreeClassifier
 from tests.certificate import bets
 from tests.certificate import test_rules_holdout as holdout

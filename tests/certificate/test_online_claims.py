@@ -11,8 +11,8 @@ import pytest
 
 import assay
 from assay.linear_model import VotedPerceptron
-from assay.theory.compression import compression_bound
 from assay.theory.sequential import RATES, progressive_bound, progressive_choice, progressive_hoeffding
+from assay.theory.stability import compression_bound
 from tests.certificate import attacks, forge
 from tests.linear_model.test_voted import counted, replay, splitmix
 

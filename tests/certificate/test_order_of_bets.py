@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from assay import scan, verify
-from assay.checker.draws import order_of_bets, row_digests
+from assay.checker.identity import order_of_bets, row_digests
 from assay.guarantees.order import BetOrder, drawn_order
 from assay.guarantees.seal import RepeatedUseWarning
 from assay.linear_model import LinearRegression

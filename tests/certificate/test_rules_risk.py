@@ -120,7 +120,7 @@ def test_ghost_sample_bound_against_integers(seed):
 
 
 def test_the_growth_function_counts_what_it_says():
-    from assay.checker.bounds.growth import ln_growth
+    from assay.checker.bounds.tails import ln_growth
     from assay.checker.predictors import Linear
 
     flat = Linear(np.zeros((1, 2)), np.zeros(1), ("0", "1"))

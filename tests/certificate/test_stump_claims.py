@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assay.checker.rules import rademacher
+from assay.checker.rules import tree_ensembles
 from tests.certificate import attacks, forge, tree_forge
 from tests.certificate.test_tree_attacks import TABLES
 
@@ -99,7 +99,7 @@ def test_signs_of_the_checker_are_the_published_generator_s():
     published = [6457827717110365317, 3203168211198807973, 9817491932198370423]  # SplitMix64, seed 1234567
     assert [word(1234567, t) for t in range(3)] == published
     for draws, n, seed in ((1, 192, 1234567), (3, 64, 1234567), (16, 65, 0), (2, 1, 7), (4, 300, 2**40)):
-        np.testing.assert_array_equal(rademacher.signs(draws, n, seed), signs(draws, n, seed))
+        np.testing.assert_array_equal(tree_ensembles.signs(draws, n, seed), signs(draws, n, seed))
 
 
 @pytest.mark.parametrize("draws", [1, 15, 17, 64])
@@ -115,7 +115,7 @@ def test_a_seed_that_suits_the_rows_is_refused():
     case = stump_case(1)
     n = len(case.X)
     all_of = patterns(case.X)
-    means = [float((rademacher.signs(DRAWS, n, seed) @ all_of.T).max(axis=1).mean()) / n for seed in range(200)]
+    means = [float((tree_ensembles.signs(DRAWS, n, seed) @ all_of.T).max(axis=1).mean()) / n for seed in range(200)]
     seed = int(np.argmin(means))
     value = bound(tree_forge.wrong_rows(case) / n, means[seed], n, 0.05) + 1e-9
     assert value < case.claim.value - 0.01
@@ -202,9 +202,9 @@ def test_a_border_between_equal_values_is_no_border():
 def test_columns_in_several_passes_give_the_same(monkeypatch):
     case = stump_case(5)
     whole = case.verify().verdicts[-1].measured
-    monkeypatch.setattr(rademacher, "_KEPT", len(case.X))
+    monkeypatch.setattr(tree_ensembles, "_KEPT", len(case.X))
     assert case.verify().verdicts[-1].measured == whole
-    monkeypatch.setattr(rademacher, "_KEPT", 1)
+    monkeypatch.setattr(tree_ensembles, "_KEPT", 1)
     assert case.verify().verdicts[-1].measured == whole
 
 

@@ -12,7 +12,7 @@ from assay.checker.record import Rejected
 from assay.checker.rules.copies import check_drawn, keys_of, lumps, repeated, sequence_keys
 from assay.guarantees import fingerprint
 from assay.scan import rows
-from assay.semi_supervised import VouchedClassifier, _vouched, labelled_rows
+from assay.semi_supervised import VouchedClassifier, _self_training, labelled_rows
 
 
 def test_repeated_rows_by_hand():
@@ -69,7 +69,7 @@ class TestVouched:
 
     def forged(self, model, monkeypatch):
         """Return the verdict about teacher.disagreement of an issuer that does not look at its own rows."""
-        monkeypatch.setattr(_vouched, "check_drawn", lambda *arguments: None)
+        monkeypatch.setattr(_self_training, "check_drawn", lambda *arguments: None)
         certificate = model.certify(self.X, self.seen)
         report = assay.verify(certificate, model, *labelled_rows(self.X, self.seen))
         return next(one for one in report.verdicts if one.claim == "teacher.disagreement")
@@ -93,12 +93,12 @@ class TestVouched:
         """Every labelled row twice, once where the teacher sees it and once where it is judged."""
         X, y, half = self.X.copy(), self.seen.copy(), 250
         split = np.array([int(np.random.RandomState(0).randint(2**31 - 1)), 500, half])
-        kept = _vouched.kept_rows(split)
+        kept = _self_training.kept_rows(split)
         rest = np.delete(np.arange(500), kept)
         X[kept], y[kept] = X[rest], y[rest]
         model = VouchedClassifier(random_state=0).fit(X, y)
         assert np.array_equal(model.split_, split)
-        monkeypatch.setattr(_vouched, "check_drawn", lambda *arguments: None)
+        monkeypatch.setattr(_self_training, "check_drawn", lambda *arguments: None)
         report = assay.verify(model.certify(X, y), model, *labelled_rows(X, y))
         verdict = next(one for one in report.verdicts if one.claim == "teacher.disagreement")
         assert verdict.status == "REJECTED"

@@ -12,13 +12,13 @@ from assay import plot
 from assay.cluster import KMeans, sweep
 from assay.decomposition import PCA, TruncatedSVD
 from assay.metrics import silhouette_samples
-from assay.plot import cluster_frames as frames
+from assay.plot import frames
 
 ROOT = Path(__file__).parents[2]
 MODULES = (
     "cluster._n_clusters",
     "metrics._clusterings",
-    "theory.population",
+    "theory.rademacher",
 )
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from assay.card import Card
 from assay.checker.family import NUMBERS, Variant, register_variant
 from assay.checker.record import Rejected
-from assay.checker.rules.bayes import CountScores
-from assay.checker.rules.joint import check_classes
+from assay.checker.rules.bayes import CountScores, check_classes
 from assay.naive_bayes._counts import CountScorer, CountsNB, LinearScores
 from assay.registry import register
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from assay.decomposition import LatentDirichletAllocation, TopicNumbers, number_of_topics
-from assay.decomposition._topics_quality import _compared, coherence, windows_together
+from assay.decomposition._topics_data import _compared, coherence, windows_together
 
 
 def source(n, topics=4, words=5, length=60, alpha=0.2, seed=0):

@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import binom
 
 import assay
-from assay.checker.rules.votes import drawn
+from assay.checker.rules.tree_ensembles import drawn
 from assay.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
 from assay.ensemble._bootstrap import bag
-from assay.theory.votes import OutOfBag
+from assay.theory.pac_bayes import OutOfBag
 from assay.tree import DecisionTreeClassifier
 
 

@@ -12,7 +12,7 @@ from assay.cli.app import app
 from assay.data import read
 from assay.data.columns import NEW_LEVEL
 from assay.explain import compare, explain
-from assay.guarantees.draws import fold_of_rows
+from assay.guarantees.order import fold_of_rows
 from assay.learning.split import hold_out
 
 

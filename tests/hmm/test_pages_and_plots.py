@@ -10,7 +10,7 @@ import pytest
 from assay import plot
 from assay.decomposition import LatentDirichletAllocation
 from assay.hmm import CategoricalHMM, GaussianHMM
-from assay.plot.hidden import states_frame, words_frame
+from assay.plot.clusters import states_frame, words_frame
 
 ROOT = Path(__file__).parents[2]
 

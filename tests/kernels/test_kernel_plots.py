@@ -9,7 +9,7 @@ from assay.decomposition import KernelPCA
 from assay.discriminant_analysis import KernelDiscriminantAnalysis, LinearDiscriminantAnalysis
 from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.kernels import Gaussian
-from assay.plot import kernel_frames as frames
+from assay.plot import frames
 from assay.svm import SVC
 from assay.textbook.svm import intertwined_curves
 from examples import two_curves

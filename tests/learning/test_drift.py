@@ -6,7 +6,7 @@ from scipy import stats
 
 from assay.data import Column, ColumnType, Table
 from assay.learning.memory import Drift, remember
-from assay.theory import exchangeable
+from assay.theory import exchangeability
 
 LEVELS = tuple("abcdefghijklmnopqrst")
 
@@ -66,7 +66,9 @@ def test_a_level_that_training_rows_lack_is_a_value_of_its_own():
             drift = Drift(memory, ["c"])
             drift.see(Table([Column(kind, new)]))
             strange = drift._levels_differ(memory.columns[0], drift._new[0], 0.1)
-            only = exchangeable.two_sided(int((new == 10).sum()), 180, int((new == 10).sum() + held_strange.sum()), 80)
+            only = exchangeability.two_sided(
+                int((new == 10).sum()), 180, int((new == 10).sum() + held_strange.sum()), 80
+            )
             count += only <= 0.05
             assert strange >= (only <= 0.05)
         told.append(count)
@@ -78,14 +80,16 @@ def test_tails_are_those_of_the_hypergeometric_distribution():
     for total, marked, drawn in [(30, 11, 7), (500, 40, 300), (9, 9, 4)]:
         for k in range(drawn + 1):
             exact = stats.hypergeom(total, marked, drawn)
-            assert exchangeable.at_most(k, total, marked, drawn) == pytest.approx(exact.cdf(k), rel=1e-6, abs=1e-12)
-            assert exchangeable.at_least(k, total, marked, drawn) == pytest.approx(exact.sf(k - 1), rel=1e-6, abs=1e-12)
+            assert exchangeability.at_most(k, total, marked, drawn) == pytest.approx(exact.cdf(k), rel=1e-6, abs=1e-12)
+            assert exchangeability.at_least(k, total, marked, drawn) == pytest.approx(
+                exact.sf(k - 1), rel=1e-6, abs=1e-12
+            )
 
 
 def test_the_bound_for_many_rows_is_above_the_tail(monkeypatch):
-    exact = [exchangeable.at_most(k, 600, 200, 150) for k in range(30, 60)]
-    monkeypatch.setattr(exchangeable, "_EXACT", 0)
-    bound = [exchangeable.at_most(k, 600, 200, 150) for k in range(30, 60)]
+    exact = [exchangeability.at_most(k, 600, 200, 150) for k in range(30, 60)]
+    monkeypatch.setattr(exchangeability, "_EXACT", 0)
+    bound = [exchangeability.at_most(k, 600, 200, 150) for k in range(30, 60)]
     assert all(a <= b for a, b in zip(exact, bound))
     assert bound[0] < 0.02
 
@@ -102,8 +106,8 @@ def test_the_rank_test_is_the_count_of_all_orders():
             up = np.mean([one >= r for one in before])
             down = np.mean([one <= r for one in before])
             if r:
-                assert exchangeable.at_most(j - 1, n + m, n, j + r - 1) == pytest.approx(up)
-            assert exchangeable.at_least(j, n + m, n, j + r) == pytest.approx(down)
+                assert exchangeability.at_most(j - 1, n + m, n, j + r - 1) == pytest.approx(up)
+            assert exchangeability.at_least(j, n + m, n, j + r) == pytest.approx(down)
 
 
 @pytest.mark.parametrize("kind", ["plain", "ties", "rare"])

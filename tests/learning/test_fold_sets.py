@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 import assay
 from assay.cli.app import app
 from assay.data.columns import LARGEST
-from assay.guarantees.draws import fold_of_rows
+from assay.guarantees.order import fold_of_rows
 from assay.learning.fold_sizes import FoldSizes, of_folds
-from assay.theory.conformal import cross_index
+from assay.theory.exchangeability import cross_index
 from tests.learning.fold_rows import columns, judged, learnt, numbers
 
 runner = CliRunner()

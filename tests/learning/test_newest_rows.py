@@ -8,7 +8,7 @@ import pytest
 import assay
 from assay.claims.document import from_json, to_json
 from assay.claims.words import DECLARED, assumptions, population
-from assay.report.page import page
+from assay.report.env import page
 from assay.report.views import shown_of
 
 

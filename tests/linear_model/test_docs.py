@@ -15,7 +15,6 @@ MODULES = (
     "linear_model._perceptron",
     "optim.constrained",
     "optim.descent",
-    "optim.search",
     "preprocessing._transforms",
 )
 

@@ -201,7 +201,7 @@ def test_threshold_gates():
 def test_exact_null_vectors_are_those_of_the_singular_value_decomposition():
     """Producer and checker eliminate by code of their own; on small integers the decomposition leaves no doubt."""
     from assay.checker.numerics import null_signs
-    from assay.optim.lp import _one_signed_null_vector
+    from assay.optim.constrained import _one_signed_null_vector
 
     rng = np.random.default_rng(3)
     proofs = 0

@@ -5,7 +5,7 @@ from string import Formatter
 import pytest
 
 from assay.checker.families.glm import CONVEX
-from assay.checker.rules import densities, losses, pruning, votes
+from assay.checker.rules import densities, losses, pruning, tree_ensembles
 from assay.claims.claim import Claim
 from assay.claims.definitions import ASSUMPTIONS
 from assay.claims.directory import codes, definition
@@ -58,6 +58,6 @@ def test_every_assumption_is_translated() -> None:
 
 
 def test_the_vocabularies_of_the_checker_are_translated() -> None:
-    words = {*losses.LOSSES, *CONVEX, *pruning._CRITERIA, *densities.KINDS, *votes._SHARES, "train", "holdout"}
+    words = {*losses.LOSSES, *CONVEX, *pruning._CRITERIA, *densities.KINDS, *tree_ensembles._SHARES, "train", "holdout"}
     own = {"multinomial", "multinomial logistic", "log"}
     assert set(terms_zh.TERMS) == words | own

@@ -8,7 +8,7 @@ import pytest
 
 from assay import plot
 from assay.mixture import GaussianDensity, GaussianMixture, GaussianMixtureClassifier, HistogramDensity
-from assay.plot.mixtures import density_frame
+from assay.plot.clusters import density_frame
 from tests.mixture.melons import MELONS
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from scipy.stats import beta, binom
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import assay
-from assay.checker.draws import drawn_folds
+from assay.checker.identity import drawn_folds
 from assay.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from assay.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from assay.guarantees.evidence import Decided

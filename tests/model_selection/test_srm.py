@@ -179,7 +179,7 @@ def test_examples_in_docstrings():
     import doctest
     from importlib import import_module
 
-    for name in ("_srm", "_validation", "_folds"):
+    for name in ("_srm", "_validation"):
         outcome = doctest.testmod(import_module(f"assay.model_selection.{name}"))
         assert outcome.attempted > 0
         assert not outcome.failed

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from assay import naive_bayes as nb
 from assay import plot
-from assay.plot.bayes import tables_frame
+from assay.plot.bayes_nets import tables_frame
 from tests.tree.melons import melons
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 
 from assay import plot
 from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from assay.plot.neighbors import neighbor_frame
+from assay.plot.clusters import neighbor_frame
 
 HOME = Path(__file__).parents[2]
 
@@ -21,7 +21,7 @@ HOME = Path(__file__).parents[2]
         "metrics.distance",
         "neighbors._k_neighbors",
         "neighbors._lvq",
-        "neighbors._unsupervised",
+        "neighbors._radius",
     ],
 )
 def test_docstring_examples(name):

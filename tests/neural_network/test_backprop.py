@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from assay.linear_model import LinearSeparator, Perceptron
 from assay.neural_network import MLPClassifier, ThresholdNetwork
-from assay.neural_network import backprop as book
+from assay.neural_network import units as book
 from assay.neural_network.units import ACTIVATIONS, neuron, two_layer_perceptron
 from assay.optim.descent import check_gradient
 

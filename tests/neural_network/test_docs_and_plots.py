@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.parametrize("name", ["_multilayer_perceptron", "backprop", "units"])
+@pytest.mark.parametrize("name", ["_multilayer_perceptron", "units"])
 def test_docstring_examples(name):
     outcome = doctest.testmod(import_module(f"assay.neural_network.{name}"))
     assert outcome.attempted > 0

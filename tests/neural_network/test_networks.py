@@ -12,8 +12,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 import assay
 from assay.neural_network import MLPClassifier, MLPRegressor, hidden_units_by_trial, lambda_by_cross_validation
 from assay.neural_network._network import Shape
-from assay.neural_network._objective import Objective
-from assay.neural_network._training import Penalty
+from assay.neural_network._training import Objective, Penalty
 from assay.optim.descent import check_gradient
 from assay.scan import rows
 from tests.contract.test_contract import Interrupt
@@ -247,7 +246,7 @@ def test_annealing_leaves_a_local_minimum_by_steps_upwards(monkeypatch):
     assert stuck.n_iter_ < 500
     greedy, annealed = (clone(stuck).fit(SQUARE, XOR).set_params(solver="anneal", max_iter=60) for _ in range(2))
     assert annealed.fit(SQUARE, XOR).loss_ < 0.01
-    monkeypatch.setattr("assay.optim.search.acceptance", lambda rise, temperature: float(rise <= 0))
+    monkeypatch.setattr("assay.optim.descent.acceptance", lambda rise, temperature: float(rise <= 0))
     assert greedy.fit(SQUARE, XOR).loss_ > 0.06
 
 
@@ -295,10 +294,10 @@ def test_a_start_that_diverges_leaves_the_others(monkeypatch):
 @pytest.mark.parametrize("starts", [1, 3])
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "anneal", "genetic"])
 def test_ctrl_c_keeps_the_best_so_far(solver, starts, monkeypatch):
-    from assay.neural_network import _objective, _training
+    from assay.neural_network import _training
 
     X, y = moons()
-    owner, name = (_training.Epochs, "run") if solver == "adam" else (_objective.Objective, "__call__")
+    owner, name = (_training.Epochs, "run") if solver == "adam" else (_training.Objective, "__call__")
     real, calls = getattr(owner, name), 0
 
     def interrupted(self, *args):

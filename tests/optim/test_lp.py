@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from assay.optim.lp import solve
+from assay.optim.constrained import solve
 
 
 def vertices(A, b):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from assay.optim.descent import Schedule, Stop, descend
-from assay.optim.search import acceptance, anneal, evolve, multi_start, stationary_kind
+from assay.optim.descent import Schedule, Stop, acceptance, anneal, descend, evolve, multi_start, stationary_kind
 
 
 def wells(x):

@@ -9,7 +9,7 @@ from assay.imbalance import CostClassifier
 from assay.linear_model import LogisticRegression
 from assay.metrics.diversity import MEASURES, kappa_error, pairwise
 from assay.multiclass import OneVsOneClassifier, OutputCodeClassifier
-from assay.plot import code_matrix, combining, costs, diversity_matrices, kappa_errors, rejection
+from assay.plot import code_matrix, costs, diversity_matrices, kappa_errors, rejection, trees
 from assay.tree import DecisionTreeClassifier
 
 pytest.importorskip("matplotlib")
@@ -51,7 +51,7 @@ def test_code_matrix():
 def test_error_against_coverage():
     members = [(f"tree{k}", DecisionTreeClassifier(max_depth=2, max_features=3, random_state=k)) for k in range(7)]
     model = VotingClassifier(members, rule="majority").fit(X[:300], Y[:300])
-    frame = combining.rejection_frame(model, X[300:], Y[300:])
+    frame = trees.rejection_frame(model, X[300:], Y[300:])
     assert frame["coverage"][0] == 1
     assert np.all(np.diff(frame["coverage"]) <= 0)
     assert np.all(frame["limit"] >= frame["error"])

@@ -17,7 +17,7 @@ from assay.neural_network import (
     RBFClassifier,
     SelfOrganizingMap,
 )
-from assay.plot import diagrams
+from assay.plot import networks
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 X, Y = make_moons(60, noise=0.2, random_state=0)
@@ -37,7 +37,7 @@ with warnings.catch_warnings():
 @pytest.mark.parametrize("name", MODELS)
 def test_every_unit_and_every_connection_is_drawn(name, tmp_path):
     model, units, connections = MODELS[name]
-    frame = diagrams.network_frame(model)
+    frame = networks.network_frame(model)
     assert len(frame["x"]) == len(frame["y"]) == units
     assert len(frame["weight"]) == len(frame["start"]) == connections
     assert frame["back"].sum() == (9 if name == "recurrent" else 0)
@@ -46,11 +46,11 @@ def test_every_unit_and_every_connection_is_drawn(name, tmp_path):
 
 def test_a_cascade_is_a_staircase_that_lowers_the_residual():
     model = MODELS["cascade"][0]
-    frame = diagrams.growth_frame(model)
+    frame = networks.growth_frame(model)
     assert frame["units"].tolist() == [0, 1, 2]
     assert (np.diff(frame["residual"]) <= 0).all()
     assert np.all(frame["residual"] == model.growth_)
-    drawn = diagrams.network_frame(model)
+    drawn = networks.network_frame(model)
     assert (drawn["x"][drawn["start"]] < drawn["x"][drawn["end"]]).all()
     assert len(plot.cascade_growth(model).axes) == 2
 
@@ -60,7 +60,7 @@ def test_a_map_shows_ridges_between_clusters(grid):
     rng = np.random.default_rng(0)
     rows = np.vstack([rng.normal(m, 0.2, size=(150, 2)) for m in (0, 10)])
     model = SelfOrganizingMap((4, 8), grid=grid).fit(rows)
-    frame = diagrams.u_matrix_frame(model, rows)
+    frame = networks.u_matrix_frame(model, rows)
     assert frame["rows"].sum() == 300
     empty = frame["rows"] == 0
     assert frame["distance"][empty].mean() > 2 * frame["distance"][~empty].mean()
@@ -69,7 +69,7 @@ def test_a_map_shows_ridges_between_clusters(grid):
 
 def test_filters_are_the_weights_as_pictures():
     model = BernoulliRBM(5, n_iter=1, random_state=0).fit(np.random.default_rng(0).integers(0, 2, size=(30, 6)))
-    assert np.array_equal(diagrams.filters_frame(model, (2, 3))[1], model.components_[1].reshape(2, 3))
+    assert np.array_equal(networks.filters_frame(model, (2, 3))[1], model.components_[1].reshape(2, 3))
     assert len(plot.filters(model, (2, 3)).axes) >= 5
     with pytest.raises(ValueError, match="no pictures"):
         plot.filters(model, (2, 2))
@@ -79,7 +79,7 @@ def test_descent_stays_in_its_minimum_and_the_others_leave_it():
     def wells(w):
         return -np.exp(-0.3 * ((w - 2) @ (w - 2))) - 2 * np.exp(-0.3 * ((w + 2) @ (w + 2)))
 
-    frame = diagrams.escapes_frame(wells, [2.5, 2.5], [-4, -4], [4, 4])
+    frame = networks.escapes_frame(wells, [2.5, 2.5], [-4, -4], [4, 4])
     ends = {name: wells(path[-1]) for name, path in frame["paths"].items()}
     lowest = frame["values"].min()
     assert ends["descent"] > lowest + 0.5
@@ -100,7 +100,7 @@ def test_what_cannot_be_drawn_is_refused():
 
 def test_of_a_wide_layer_the_strongest_units_are_drawn():
     model = MLPClassifier(500, max_iter=1, random_state=0).fit(X, Y)
-    frame = diagrams.network_frame(model)
+    frame = networks.network_frame(model)
     pull = np.abs(model.coefs_[0]).sum(axis=0) + np.abs(model.coefs_[1]).sum(axis=1)
     strongest = np.sort(np.argsort(-pull)[:40])
     assert frame["name"][1] == "hidden 1 (40 of 500)"

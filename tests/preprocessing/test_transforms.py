@@ -23,7 +23,7 @@ from assay.metrics.distance import MinkovDM, Weighted
 from assay.neighbors import KNeighborsClassifier
 from assay.preprocessing import BiPartition, PolynomialTransform, ScaledColumns, UnitRows, augment, monomial_count
 from assay.svm import SVC, LinearSVC
-from assay.theory.shatter import separate
+from assay.theory.vc import separate
 from assay.tree import DecisionTreeClassifier, column_scores
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import assay
 from assay.linear_model import LogisticRegression
 from assay.neighbors import KNeighborsClassifier
 from assay.semi_supervised import VouchedClassifier, labelled_rows
-from assay.semi_supervised._vouched import kept_rows
+from assay.semi_supervised._self_training import kept_rows
 from assay.theory.concentration import clopper_pearson_upper
 from assay.tree import DecisionTreeClassifier
 from bench.claims import largest_accepted

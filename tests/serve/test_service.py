@@ -21,8 +21,7 @@ from starlette.testclient import TestClient
 import assay
 from assay.claims.document import digest
 from assay.serve.answering import Answers, Ask
-from assay.serve.app import Settings, service
-from assay.serve.batching import Batches, Full
+from assay.serve.server import Batches, Full, Settings, service
 from assay.serve.watching import Watch, bound_of
 
 ROWS = 600

@@ -18,7 +18,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the studio's extra is not installed")
 from assay.studio.security import Tries
-from assay.web.requests import network_of
+from assay.web import network_of
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and file modes of POSIX")
 SECONDS = 60.0

@@ -234,7 +234,7 @@ def test_what_anybody_may_send_is_small() -> None:
 def test_the_log_shows_codes_and_runs_none() -> None:
     import logging
 
-    from assay.web.listening import Shown
+    from assay.web import Shown
 
     record = logging.LogRecord("uvicorn", logging.ERROR, "", 1, "x\x1b[2J\r%s", ("\x9b",), None)
     assert Shown().format(record) == r"x\x1b[2J\r\x9b"
@@ -413,7 +413,7 @@ def test_the_child_ends_with_the_server() -> None:
 
 
 def test_who_comes_before_the_server_runs_waits_and_is_not_turned_away() -> None:
-    from assay.web.listening import listener
+    from assay.web import listener
 
     with (
         listener("the studio", "127.0.0.1", 0) as found,

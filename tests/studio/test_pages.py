@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from assay import persist
-from assay.report.words import LANGUAGES, translator
+from assay.report.env import LANGUAGES, translator
 from assay.studio.app import studio
 from assay.studio.security import Settings
 from assay.studio.tasks.trying import predict

@@ -23,8 +23,8 @@ from assay.textbook.concepts import (
     polygons,
 )
 from assay.textbook.risk import FiniteDistribution
-from assay.theory.shatter import separate
 from assay.theory.spaces import Finite, HalfSpaces
+from assay.theory.vc import separate
 from assay.tree import DecisionTreeClassifier
 
 BOOLEAN = ("yes", "no")

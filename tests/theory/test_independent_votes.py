@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from assay.theory import selective
-from assay.theory.votes import independent_error, independent_error_bound
+from assay.theory import holdout
+from assay.theory.pac_bayes import independent_error, independent_error_bound
 
 
 @pytest.mark.mission("ENS-03")
@@ -59,10 +59,10 @@ class TestSelectiveRisk:
         for _ in range(300):
             share = rng.random(150)
             wrong = rng.random(150) < (1 - share) / 2
-            found = selective.curve(share, wrong, delta)
+            found = holdout.curve(share, wrong, delta)
             bad = np.any(found.limit < self.risk(found.threshold))
             for t in between:
-                one = selective.at_threshold(share, wrong, float(t), delta)
+                one = holdout.at_threshold(share, wrong, float(t), delta)
                 bad |= one is not None and one.limit < self.risk(t)
             broken += bool(bad)
         assert broken <= binom.ppf(1 - 1e-6, 300, delta)
@@ -89,9 +89,9 @@ class TestSelectiveRisk:
         for _ in range(300):
             at = rng.integers(0, 4, 100)
             wrong = rng.random(100) < chance[at]
-            limit = selective.at_threshold(values[at], wrong, 0.5, 0.2).limit
+            limit = holdout.at_threshold(values[at], wrong, 0.5, 0.2).limit
             broken += limit < chance[1:].mean()
         assert broken <= binom.ppf(1 - 1e-6, 300, 0.2)
 
     def test_no_decided_rows_say_nothing(self):
-        assert selective.at_threshold(np.array([0.2, 0.3]), np.array([False, True]), 0.9, 0.05) is None
+        assert holdout.at_threshold(np.array([0.2, 0.3]), np.array([False, True]), 0.9, 0.05) is None

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mutual_info_score
 from sklearn.tree import DecisionTreeRegressor
 
-from assay.textbook import description_length, learnability, risk
+from assay.textbook import concepts, description_length, risk
 from assay.theory import bottleneck, pac
 from examples import elephant
 
@@ -103,15 +103,15 @@ def test_no_free_lunch_by_enumeration(learner):
     weight = np.random.default_rng(4).dirichlet(np.ones(7))
     for train in ([0], [1, 4], [0, 2, 3, 6]):
         outside = 1 - weight[train].sum()
-        assert learnability.total_error(learner, train, 7, weight) == pytest.approx(2**6 * outside)
+        assert concepts.total_error(learner, train, 7, weight) == pytest.approx(2**6 * outside)
 
 
 @pytest.mark.mission("CON-17")
 def test_off_training_error_by_hand():
     target = (0, 1, 1, 0)
-    assert learnability.off_training_error(constant, [1], target) == pytest.approx(2 / 4)
-    assert learnability.off_training_error(random_guess, [1], target) == pytest.approx((0.3 + 0.7 + 0.3) / 4)
-    assert learnability.off_training_error(constant, [1], target, [0.1, 0.2, 0.3, 0.4]) == pytest.approx(0.5)
+    assert concepts.off_training_error(constant, [1], target) == pytest.approx(2 / 4)
+    assert concepts.off_training_error(random_guess, [1], target) == pytest.approx((0.3 + 0.7 + 0.3) / 4)
+    assert concepts.off_training_error(constant, [1], target, [0.1, 0.2, 0.3, 0.4]) == pytest.approx(0.5)
 
 
 @pytest.mark.mission("CON-19")
@@ -119,10 +119,10 @@ def test_with_smooth_targets_the_nearest_neighbour_wins():
     def smooth(target):
         return 0.25 ** sum(a != b for a, b in itertools.pairwise(target))
 
-    good = learnability.total_error(nearest, [1, 5], 8, prior=smooth)
-    bad = learnability.total_error(farthest_from_it, [1, 5], 8, prior=smooth)
+    good = concepts.total_error(nearest, [1, 5], 8, prior=smooth)
+    bad = concepts.total_error(farthest_from_it, [1, 5], 8, prior=smooth)
     assert good < bad / 2
-    even = [learnability.total_error(f, [1, 5], 8, prior=lambda t: 1.0) for f in (nearest, farthest_from_it)]
+    even = [concepts.total_error(f, [1, 5], 8, prior=lambda t: 1.0) for f in (nearest, farthest_from_it)]
     assert even[0] == pytest.approx(even[1])
 
 
@@ -365,8 +365,8 @@ def test_the_elephant_closes_and_its_parameters_come_back_from_the_curve():
         (lambda: bottleneck.mutual_information([[0.5, 0.6]]), "add up to 1"),
         (lambda: bottleneck.information_bottleneck([[0.5, 0.5]], 0.0), "beta must be"),
         (lambda: bottleneck.information_bottleneck([[1.0, 0.0], [0.0, 0.0]], 0.5), "positive probability"),
-        (lambda: list(learnability.targets(17)), "too many to list"),
-        (lambda: learnability.off_training_error(lambda a, b, n: [2.0] * n, [0], (0, 1)), "probabilities"),
+        (lambda: list(concepts.targets(17)), "too many to list"),
+        (lambda: concepts.off_training_error(lambda a, b, n: [2.0] * n, [0], (0, 1)), "probabilities"),
         (lambda: description_length.ModelCode((0.0,), (0.0,), 2), "low < high"),
         (lambda: BOX.decode("2"), "characters 0 and 1"),
         (lambda: description_length.arithmetic_encode([1], lambda past: [Fraction(1), Fraction(0)]), "probability 0"),

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from assay.textbook import learnability
+from assay.textbook import concepts
 from assay.textbook.concepts import boosting_error_bound, weak_edge
 from assay.theory import pac, plan
-from assay.theory.shatter import separate_lifted
 from assay.theory.spaces import Intervals, Stumps
+from assay.theory.vc import separate_lifted
 
 
 def interval_error(rng, m):
@@ -26,11 +26,11 @@ def interval_error(rng, m):
 def test_intervals_are_identified_at_the_theoretical_size_and_not_far_below():
     epsilon, delta = 0.1, 0.1
     m = plan.ghost_rows(epsilon, delta, Intervals().log_growth)
-    assert learnability.identifies(interval_error, m, epsilon, delta).confirmed
-    refused = learnability.identifies(interval_error, m // 20, epsilon, delta)
+    assert concepts.identifies(interval_error, m, epsilon, delta).confirmed
+    refused = concepts.identifies(interval_error, m // 20, epsilon, delta)
     assert refused.refuted
     assert not refused.confirmed
-    simulated = learnability.simulated_sample_size(interval_error, epsilon, delta, most=m)
+    simulated = concepts.simulated_sample_size(interval_error, epsilon, delta, most=m)
     assert simulated <= m
     # two gaps of an exponential kind: P[sum > 0.1] = (1 + 0.1 m) e^(-0.1 m) nearly, so m is about 39
     exact = next(k for k in range(1, 200) if (1 - 0.1) ** k + k * 0.1 * (1 - 0.1) ** (k - 1) <= delta)
@@ -39,17 +39,17 @@ def test_intervals_are_identified_at_the_theoretical_size_and_not_far_below():
 
 @pytest.mark.mission("LTH-13", "LTH-16")
 def test_runs_are_counted_and_the_size_is_the_first_that_succeeds():
-    found = learnability.identifies(lambda rng, m: rng.random() * m, 1, 0.25, 0.5, runs=60, confidence=0.9)
+    found = concepts.identifies(lambda rng, m: rng.random() * m, 1, 0.25, 0.5, runs=60, confidence=0.9)
     failed = int(np.sum(np.random.default_rng(0).random(60) > 0.25))
     assert (found.failures, found.runs) == (failed, 60)
     assert found.upper == pytest.approx(beta(failed + 1, 60 - failed).ppf(0.9))
     assert found.lower == pytest.approx(beta(failed, 61 - failed).ppf(0.1))
     assert (found.confirmed, found.refuted) == (False, True)
     for least in (1, 2, 5, 8):
-        sizes = learnability.simulated_sample_size(lambda rng, m, k=least: 0.5 * (m < k), 0.1, 0.1, most=8, runs=5)
+        sizes = concepts.simulated_sample_size(lambda rng, m, k=least: 0.5 * (m < k), 0.1, 0.1, most=8, runs=5)
         assert sizes == least
     # a share delta of the runs may fail, no more
-    tenth = learnability.simulated_sample_size(lambda rng, m: rng.random() < 0.3 / m, 0.1, 0.1, most=50, runs=400)
+    tenth = concepts.simulated_sample_size(lambda rng, m: rng.random() < 0.3 / m, 0.1, 0.1, most=50, runs=400)
     shares = [np.mean(np.random.default_rng(0).random(400) < 0.3 / m) for m in range(1, 51)]
     assert shares[tenth - 1] <= 0.1 < shares[tenth - 2]
 
@@ -61,7 +61,7 @@ def test_sample_sizes_grow_polynomially():
     def rows(inverse_epsilon):
         return pac.realizable_sample_size(1 / inverse_epsilon, 0.05, size)
 
-    assert learnability.growth_exponent(rows, [20, 100, 1000, 10_000]) == pytest.approx(1.0, abs=0.02)
+    assert concepts.growth_exponent(rows, [20, 100, 1000, 10_000]) == pytest.approx(1.0, abs=0.02)
     by_delta = [pac.realizable_sample_size(0.01, 10.0**-j, size) for j in (1, 2, 3, 4)]
     assert np.diff(by_delta) == pytest.approx([math.log(10) / 0.01] * 3, rel=0.01)
 
@@ -82,11 +82,11 @@ def test_the_time_of_erm_over_a_fixed_finite_class_is_linear():
         return sum(float((x > z[:, None]).sum()) for x in blocks[: m // 500] for z in blocks[: m // 500])
 
     sizes = [10_000, 20_000, 40_000, 80_000]
-    assert median(learnability.time_exponent(erm, sizes) for _ in range(3)) == pytest.approx(1.0, abs=0.2)
-    pairs = [learnability.time_exponent(all_pairs, [2_000, 4_000, 8_000], 3) for _ in range(3)]
+    assert median(concepts.time_exponent(erm, sizes) for _ in range(3)) == pytest.approx(1.0, abs=0.2)
+    pairs = [concepts.time_exponent(all_pairs, [2_000, 4_000, 8_000], 3) for _ in range(3)]
     assert median(pairs) == pytest.approx(2.0, abs=0.3)  # a quadratic learner is told apart
     assert erm(80_000) == pytest.approx(0.4, abs=0.006)
-    assert learnability.growth_exponent(lambda v: 3 * v**2, [1, 10, 100]) == pytest.approx(2.0)
+    assert concepts.growth_exponent(lambda v: 3 * v**2, [1, 10, 100]) == pytest.approx(2.0)
 
 
 def boost(X, y, rounds):
@@ -151,8 +151,8 @@ def test_boosted_stumps_learn_intervals_strongly():
             return 0.5
         return float(np.mean(boost(X, y, 25)[2](grid) != truth))
 
-    assert learnability.identifies(run, 120, 0.1, 0.1, runs=120).confirmed
-    assert learnability.identifies(run, 4, 0.1, 0.1, runs=120).refuted
+    assert concepts.identifies(run, 120, 0.1, 0.1, runs=120).confirmed
+    assert concepts.identifies(run, 4, 0.1, 0.1, runs=120).refuted
 
 
 @pytest.mark.mission("LTH-60")
@@ -162,30 +162,30 @@ def test_mass_near_the_equator(d):
         t = c / math.sqrt(d)
         if t >= 1:
             continue
-        assert learnability.mass_beyond(t, d) == pytest.approx(beta.sf(t * t, 0.5, (d - 1) / 2), rel=1e-9)
-        points = learnability.random_points(40_000, d, np.random.default_rng(d))
+        assert concepts.mass_beyond(t, d) == pytest.approx(beta.sf(t * t, 0.5, (d - 1) / 2), rel=1e-9)
+        points = concepts.random_points(40_000, d, np.random.default_rng(d))
         share = np.mean(np.abs(points[:, 0]) >= t)
-        assert share == pytest.approx(learnability.mass_beyond(t, d), abs=4 * math.sqrt(0.25 / 40_000))
+        assert share == pytest.approx(concepts.mass_beyond(t, d), abs=4 * math.sqrt(0.25 / 40_000))
     for c in (1.0, 2.0, 3.0):
         t = min(1.0, c / math.sqrt(d - 1))
-        assert learnability.mass_beyond(t, d, ball=True) <= 2 / c * math.exp(-c * c / 2)
-        inside = learnability.random_points(40_000, d, np.random.default_rng(d), ball=True)
+        assert concepts.mass_beyond(t, d, ball=True) <= 2 / c * math.exp(-c * c / 2)
+        inside = concepts.random_points(40_000, d, np.random.default_rng(d), ball=True)
         share = np.mean(np.abs(inside[:, 0]) >= t)
-        assert share == pytest.approx(learnability.mass_beyond(t, d, ball=True), abs=4 * math.sqrt(0.25 / 40_000))
+        assert share == pytest.approx(concepts.mass_beyond(t, d, ball=True), abs=4 * math.sqrt(0.25 / 40_000))
 
 
 @pytest.mark.mission("LTH-59")
 def test_separable_share_of_random_points():
     rng = np.random.default_rng(2)
-    assert float(learnability.separable_share(6, 3)) == 0.5 == float(learnability.separable_share(20, 10))
+    assert float(concepts.separable_share(6, 3)) == 0.5 == float(concepts.separable_share(20, 10))
     for n, d in ((6, 3), (8, 3), (5, 4)):
-        expected = float(learnability.separable_share(n, d))
+        expected = float(concepts.separable_share(n, d))
         assert expected == pytest.approx(sum(math.comb(n - 1, k) for k in range(d)) / 2 ** (n - 1))
         hits = 0
         for _ in range(400):
-            X, y = learnability.random_points(n, d, rng), rng.choice([-1, 1], n)
+            X, y = concepts.random_points(n, d, rng), rng.choice([-1, 1], n)
             separable = separate_lifted([[Fraction(v) for v in row] for row in X.tolist()], y).separable
-            low, high = learnability.best_margin(X, y, rounds=300)
+            low, high = concepts.best_margin(X, y, rounds=300)
             assert low <= high + 1e-12
             assert separable or low <= 0  # no margin without a separator
             hits += separable
@@ -199,24 +199,23 @@ def test_the_best_margin_shrinks_as_points_are_added():
     widths = []
     for n in (5, 15, 40):
         brackets = [
-            learnability.best_margin(learnability.random_points(n, d, rng), rng.choice([-1, 1], n), 4000)
-            for _ in range(10)
+            concepts.best_margin(concepts.random_points(n, d, rng), rng.choice([-1, 1], n), 4000) for _ in range(10)
         ]
         assert all(high - low < 0.02 for low, high in brackets)
         widths.append(np.mean([low for low, _ in brackets]))
     assert widths == sorted(widths, reverse=True)
     # two opposite unit vectors with opposite labels: margin exactly 1
-    assert learnability.best_margin(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1, -1])) == pytest.approx((1.0, 1.0))
+    assert concepts.best_margin(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1, -1])) == pytest.approx((1.0, 1.0))
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: learnability.identifies(interval_error, 0, 0.1, 0.1), "m must be"),
-        (lambda: learnability.simulated_sample_size(interval_error, 0.01, 0.1, most=3), "fails too often"),
+        (lambda: concepts.identifies(interval_error, 0, 0.1, 0.1), "m must be"),
+        (lambda: concepts.simulated_sample_size(interval_error, 0.01, 0.1, most=3), "fails too often"),
         (lambda: boosting_error_bound([0.7]), "edges must be"),
         (lambda: weak_edge([1], [1], [0.0]), "weights"),
-        (lambda: learnability.mass_beyond(1.5, 3), "t must be"),
+        (lambda: concepts.mass_beyond(1.5, 3), "t must be"),
     ],
 )
 def test_bad_input_is_refused(call, message):

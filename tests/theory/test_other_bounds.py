@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import SVC
 
-from assay.theory import compression, conformal, holdout, pac_bayes, population, sequential, stability
+from assay.theory import exchangeability, holdout, pac_bayes, rademacher, sequential, stability
 from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_upper, kl, kl_upper, maurer_xi
 
 
@@ -65,26 +65,26 @@ def test_bounded_differences_of_the_area():
 
 @pytest.mark.parametrize(("e", "n", "k"), [(0, 50, 2), (3, 60, 5), (10, 200, 0), (1, 120, 10)])
 def test_compression_solves_its_equation_exactly(e, n, k):
-    bound = Fraction(compression.compression_bound(e, n, k, 0.05, largest=12))
+    bound = Fraction(stability.compression_bound(e, n, k, 0.05, largest=12))
     share = Fraction(0.05) / 13 / math.comb(n, k)
     assert exact_cdf(e, n - k, bound) <= share
     assert exact_cdf(e, n - k, bound * Fraction(10**9 - 2, 10**9)) > share
-    ordered = compression.compression_bound(e, n, k, 0.05, largest=12, ordered=True)
+    ordered = stability.compression_bound(e, n, k, 0.05, largest=12, ordered=True)
     assert exact_cdf(e, n - k, ordered) <= share / math.factorial(k)
     assert exact_cdf(e, n - k, Fraction(ordered) * Fraction(10**9 - 2, 10**9)) > share / math.factorial(k)
-    message = Fraction(compression.compression_bound(e, n, k, 0.05, largest=12, log_message=-math.log(8)))
+    message = Fraction(stability.compression_bound(e, n, k, 0.05, largest=12, log_message=-math.log(8)))
     assert exact_cdf(e, n - k, message) <= share / 8 < exact_cdf(e, n - k, message * Fraction(10**9 - 2, 10**9))
 
 
 def test_weights_of_sizes_add_up_to_at_most_one():
-    assert sum(math.exp(compression.log_size_weight(k)) for k in range(10**4)) == pytest.approx(1, abs=1e-4)
-    assert sum(math.exp(compression.log_size_weight(k, 9)) for k in range(10)) == pytest.approx(1)
+    assert sum(math.exp(stability.log_size_weight(k)) for k in range(10**4)) == pytest.approx(1, abs=1e-4)
+    assert sum(math.exp(stability.log_size_weight(k, 9)) for k in range(10)) == pytest.approx(1)
 
 
 def test_realizable_compression_is_below_its_closed_form():
     for n, k in ((100, 1), (1000, 20)):
         closed = (math.log(math.comb(n, k)) + math.log(21) + math.log(20)) / (n - k)
-        assert compression.compression_bound(0, n, k, 0.05, largest=20) <= closed
+        assert stability.compression_bound(0, n, k, 0.05, largest=20) <= closed
 
 
 def test_compression_of_noise_needs_the_binomial_coefficient():
@@ -99,7 +99,7 @@ def test_compression_of_noise_needs_the_binomial_coefficient():
             wrong = predicted != y
             wrong[[i, j]] = False
             best = min(best, int(wrong.sum()))
-        honest += compression.compression_bound(best, n, 2, 0.05, largest=2) < 0.5
+        honest += stability.compression_bound(best, n, 2, 0.05, largest=2) < 0.5
         naive += clopper_pearson_upper(best, n - 2, 0.05) < 0.5
     assert honest <= binom.isf(1e-6, 150, 0.05)
     assert naive > 38
@@ -342,8 +342,10 @@ def test_pooling_the_folds_as_one_binomial_count_fails():
 def test_conformal_coverage_is_exact_by_counting_orders():
     """The new score is equally likely to take any rank: coverage is j/(m+1), by enumeration of all orders."""
     for m, alpha in ((4, 0.25), (5, 0.2), (6, 0.2)):
-        j = conformal.conformal_index(m, alpha)
-        covered = [order[-1] <= conformal.threshold(order[:-1], j) for order in itertools.permutations(range(m + 1))]
+        j = exchangeability.conformal_index(m, alpha)
+        covered = [
+            order[-1] <= exchangeability.threshold(order[:-1], j) for order in itertools.permutations(range(m + 1))
+        ]
         assert np.mean(covered) == pytest.approx(j / (m + 1))
         assert 1 - alpha <= np.mean(covered) <= 1 - alpha + 1 / (m + 1) + 1e-12
         without = [
@@ -355,28 +357,28 @@ def test_conformal_coverage_is_exact_by_counting_orders():
 
 def test_conditional_coverage_has_the_beta_law():
     for j, m in ((18, 20), (95, 100), (29, 29)):
-        value = conformal.conditional_coverage(j, m, 0.05)
+        value = exchangeability.conditional_coverage(j, m, 0.05)
         assert beta.cdf(value, j, m + 1 - j) == pytest.approx(0.05, rel=1e-6)
     rng = np.random.default_rng(9)
     thresholds = np.sort(rng.random((20_000, 30)), axis=1)[:, 27]  # uniform scores: coverage is the threshold
-    assert np.mean(thresholds < conformal.conditional_coverage(28, 30, 0.05)) == pytest.approx(0.05, abs=0.008)
+    assert np.mean(thresholds < exchangeability.conditional_coverage(28, 30, 0.05)) == pytest.approx(0.05, abs=0.008)
 
 
 def test_conditional_index_is_the_smallest_that_works():
     for m, alpha in ((29, 0.1), (100, 0.1), (500, 0.05)):
-        j = conformal.conditional_index(m, alpha, 0.05)
+        j = exchangeability.conditional_index(m, alpha, 0.05)
         assert binom.sf(j - 1, m, 1 - alpha) <= 0.05 < binom.sf(j - 2, m, 1 - alpha)
-        assert conformal.conditional_coverage(j, m, 0.05) >= 1 - alpha - 1e-9
+        assert exchangeability.conditional_coverage(j, m, 0.05) >= 1 - alpha - 1e-9
     for alpha, least in ((0.1, 29), (0.05, 59), (0.01, 299)):
-        assert conformal.conditional_index(least, alpha, 0.05) == least
+        assert exchangeability.conditional_index(least, alpha, 0.05) == least
         with pytest.raises(ValueError, match="cannot promise"):
-            conformal.conditional_index(least - 1, alpha, 0.05)
+            exchangeability.conditional_index(least - 1, alpha, 0.05)
 
 
 def test_jackknife_plus_by_its_definition():
     f, r = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, 0.1, 0.2, 0.4])
     j = math.ceil(5 * 0.8)
-    low, high = conformal.jackknife_plus(f, r, 0.2)
+    low, high = exchangeability.jackknife_plus(f, r, 0.2)
     assert high == sorted(f + r)[j - 1]
     assert low == sorted(f - r)[4 - j]
 
@@ -386,18 +388,18 @@ def test_population_bounds_by_hand():
     n, root = len(X), math.sqrt(math.log(20) / (2 * len(X)))
     squares = np.array([1.0, 1.0, 1.0, 0.25] * 50_000)
     expected = 0.3 + 2 * 3 * (2 * math.sqrt(squares.sum()) / n + 0.5 / math.sqrt(n)) + 12 * root
-    assert population.kmeans_bound(X, 0.3, 3, 1.0, 0.05) == pytest.approx(expected, rel=1e-9)
+    assert rademacher.kmeans_bound(X, 0.3, 3, 1.0, 0.05) == pytest.approx(expected, rel=1e-9)
     expected = 0.3 + 2 * math.sqrt((squares**2).sum()) / n + 3 * root
-    assert population.subspace_bound(X, 0.3, 1, 1.0, 0.05) == pytest.approx(expected, rel=1e-9)
-    assert population.subspace_bound(X[:4], 0.3, 1, 1.0, 0.05) == 1.0
+    assert rademacher.subspace_bound(X, 0.3, 1, 1.0, 0.05) == pytest.approx(expected, rel=1e-9)
+    assert rademacher.subspace_bound(X[:4], 0.3, 1, 1.0, 0.05) == 1.0
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: compression.compression_bound(0, 5, 5, 0.05), "k must be less than n"),
-        (lambda: compression.compression_bound(4, 5, 2, 0.05), "counted on the n - k = 3"),
-        (lambda: compression.compression_bound(0, 50, 5, 0.05, largest=4), "exceeds the largest size"),
+        (lambda: stability.compression_bound(0, 5, 5, 0.05), "k must be less than n"),
+        (lambda: stability.compression_bound(4, 5, 2, 0.05), "counted on the n - k = 3"),
+        (lambda: stability.compression_bound(0, 50, 5, 0.05, largest=4), "exceeds the largest size"),
         (lambda: stability.stability_bound(2.0, 0.1, 10, 0.05), "loss must be"),
         (lambda: stability.uniform_stability(10, 0.0, 1.0), "strength must be"),
         (lambda: pac_bayes.gibbs_bound(0.1, -1.0, 10, 0.05), "divergence must be"),
@@ -408,10 +410,10 @@ def test_population_bounds_by_hand():
         (lambda: sequential.progressive_bound([2.0], 0.05), "losses must lie"),
         (lambda: holdout.fold_kl([1], 10, 0.05), "at least two integers"),
         (lambda: holdout.fold_kl([1, 11], 10, 0.05), "at least two integers"),
-        (lambda: conformal.conformal_index(5, 0.1), "cannot promise"),
-        (lambda: conformal.threshold([1.0, np.nan], 1), "numbers"),
-        (lambda: conformal.threshold([1.0], 2), "j must lie"),
-        (lambda: population.kmeans_bound([[2.0]], 0.1, 1, 1.0, 0.05), "row 0 has a norm"),
+        (lambda: exchangeability.conformal_index(5, 0.1), "cannot promise"),
+        (lambda: exchangeability.threshold([1.0, np.nan], 1), "numbers"),
+        (lambda: exchangeability.threshold([1.0], 2), "j must lie"),
+        (lambda: rademacher.kmeans_bound([[2.0]], 0.1, 1, 1.0, 0.05), "row 0 has a norm"),
     ],
 )
 def test_bad_input_is_refused(call, message):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from assay import plot
-from assay.plot import frames, theory_frames
+from assay.plot import frames
 from assay.textbook.concepts import VersionSpace
 from assay.theory import rademacher
 from assay.theory.spaces import Finite, HalfSpaces, Intervals, OfDimension, Stumps, Trees, Unbounded
@@ -132,7 +132,7 @@ def test_tightness_shows_every_bound_of_every_certificate():
         "all rows": whole.certify(X, y),
         "held out": part.certify(X[:1000], y[:1000], holdout=(X[1000:], y[1000:])),
     }
-    frame = theory_frames.tightness(certificates, {"all rows": 0.1})
+    frame = frames.tightness(certificates, {"all rows": 0.1})
     at = {name: k for k, name in enumerate(frame["kinds"])}
     assert frame["bounds"][0, at["vc"]] == certificates["all rows"].find("vc").value
     assert np.isnan(frame["bounds"][0, at["holdout.binomial"]])
@@ -143,7 +143,7 @@ def test_tightness_shows_every_bound_of_every_certificate():
     assert [label.get_text() for label in axes.get_yticklabels()] == ["all rows", "held out"]
     few = LogisticRegression().fit(X[:10], y[:10])
     with pytest.raises(ValueError, match="none of these"):
-        theory_frames.tightness({"few": few.certify(X[:10], y[:10])})
+        frames.tightness({"few": few.certify(X[:10], y[:10])})
 
 
 def boxes():
@@ -156,11 +156,11 @@ def boxes():
 
 
 def test_a_version_space_and_where_it_disagrees():
-    frame = theory_frames.version_space(VersionSpace(boxes()), [[2.0, 1.0], [-1.0, 3.0]], [1, 1])
+    frame = frames.version_space(VersionSpace(boxes()), [[2.0, 1.0], [-1.0, 3.0]], [1, 1])
     assert frame["sizes"] == [4, 2, 1]  # only y > 0 labels both rows +1
     grid_y = np.repeat(frame["y"][:, None], len(frame["x"]), axis=1)
     assert np.array_equal(frame["share"], (grid_y > 0).astype(float))
-    one = theory_frames.version_space(VersionSpace(boxes()), [[2.0, 1.0]], [1])
+    one = frames.version_space(VersionSpace(boxes()), [[2.0, 1.0]], [1])
     assert set(np.unique(one["share"])) <= {0.0, 0.5, 1.0}
     figure = plot.version_space(VersionSpace(boxes()), [[2.0, 1.0], [-1.0, 3.0]], [1, 1])
     assert list(figure.axes[0].lines[0].get_ydata()) == [4, 2, 1]
@@ -171,7 +171,7 @@ def test_a_version_space_and_where_it_disagrees():
 
 def test_the_information_curve_lies_between_its_limits():
     joint = np.array([[0.3, 0.1], [0.05, 0.25], [0.1, 0.2]])
-    frame = theory_frames.information_curve(joint, betas=[0.5, 0.1, 0.02])
+    frame = frames.information_curve(joint, betas=[0.5, 0.1, 0.02])
     marginals = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     assert frame["relevance_limit"] == pytest.approx(float((joint * np.log(joint / marginals)).sum()))
     assert (frame["relevance"] <= frame["relevance_limit"] + 1e-9).all()
@@ -182,7 +182,7 @@ def test_the_information_curve_lies_between_its_limits():
 
 
 def test_surrogate_losses_lie_above_the_error_they_stand_for():
-    frame = theory_frames.surrogate_losses()
+    frame = frames.surrogate_losses()
     z, losses = frame["margin"], frame["losses"]
     np.testing.assert_allclose(losses["hinge"], np.maximum(0, 1 - z))
     np.testing.assert_allclose(losses["exponential"], np.exp(-z))
@@ -195,7 +195,7 @@ def test_surrogate_losses_lie_above_the_error_they_stand_for():
 def test_structural_risk_has_a_least_bound_between_the_ends():
     h = np.arange(1, 40)
     errors = 0.4 * np.exp(-h / 5.0)
-    frame = theory_frames.structural_risk(errors, h, 5000, delta=0.05)
+    frame = frames.structural_risk(errors, h, 5000, delta=0.05)
     terms = [math.sqrt((k * (math.log(10000 / k) + 1) + math.log(80)) / 5000) for k in h]
     np.testing.assert_allclose(frame["confidence"], terms)
     np.testing.assert_allclose(frame["bound"], errors + frame["confidence"])
@@ -205,4 +205,4 @@ def test_structural_risk_has_a_least_bound_between_the_ends():
     labels = {line.get_label() for line in plot.structural_risk(errors, h, 5000).axes[0].get_lines()}
     assert {"empirical risk", "confidence"} < labels
     with pytest.raises(ValueError, match="grow from at least 1"):
-        theory_frames.structural_risk(errors, h[::-1], 5000)
+        frames.structural_risk(errors, h[::-1], 5000)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from assay.theory.shatter import separate
+from assay.theory.vc import separate
 
 
 def proves(X, y, found):

@@ -10,7 +10,6 @@ import pytest
 from scipy.optimize import linprog
 
 from assay.theory import spaces, vc
-from assay.theory.shatter import separate
 from assay.theory.spaces import (
     Balls,
     Boxes,
@@ -30,6 +29,7 @@ from assay.theory.spaces import (
     UnionsOfIntervals,
     Votes,
 )
+from assay.theory.vc import separate
 
 LINE = [Thresholds(), SignedThresholds(), Intervals(), UnionsOfIntervals(2), UnionsOfIntervals(3)]
 PLANE = [Boxes(2), HalfSpaces(2), PolynomialClassifiers(2, 2), Balls(2), Stumps(2)]

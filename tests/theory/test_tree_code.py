@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from assay.checker.rules.occam import threshold_word
-from assay.theory.tree_code import exponent, shortest, threshold_bits
+from assay.checker.rules.trees import threshold_word
+from assay.theory.pac import exponent, shortest, threshold_bits
 from tests.certificate import tree_forge
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from assay.theory.votes import RATES, SHARES, OutOfBag, mean_risk_bound
+from assay.theory.pac_bayes import RATES, SHARES, OutOfBag, mean_risk_bound
 
 
 def forms(W, w):

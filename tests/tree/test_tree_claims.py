@@ -8,7 +8,7 @@ from scipy.stats import beta, binom
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import assay
-from assay.theory.tree_code import tree_bits
+from assay.theory.pac import tree_bits
 from assay.theory.vc import ghost_sample_bound
 from assay.tree import DecisionTreeClassifier
 

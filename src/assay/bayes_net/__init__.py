@@ -1,8 +1,8 @@
 """Bayesian networks: structure, tables, and inference."""
 
 from assay.bayes_net._answer import Answer, Explanation
-from assay.bayes_net._bif import read_bif
 from assay.bayes_net._classifier import BayesianNetworkClassifier
+from assay.bayes_net._draws import read_bif
 from assay.bayes_net._graph import Cpdag, all_dags, d_separated, structural_hamming_distance
 from assay.bayes_net._inference import TooLargeError
 from assay.bayes_net._learner import BayesianNetwork, ChowLiu

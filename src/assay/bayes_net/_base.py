@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import Learner
 from assay.bayes_net import _graph, _network, _search
 from assay.bayes_net._answer import as_frame, labels
-from assay.bayes_net._families import Families, factor_of
-from assay.bayes_net._gaps import NetworkWithGaps
+from assay.bayes_net._gaps import Coded, NetworkWithGaps, places, raw, text_of
 from assay.bayes_net._network import Network
-from assay.bayes_net._reading import Coded, places, raw, text_of
+from assay.bayes_net._search import Families, factor_of
 from assay.data.columns import ColumnType
 from assay.fitlog import FitLog
-from assay.naive_bayes._cells import types_as_text, types_of_text
+from assay.naive_bayes._base import types_as_text, types_of_text
 from assay.optim.em import em
 from assay.params import Constraint, Count, Maybe, NameOr, Number, Positive, refuse
 

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from assay.bayes_net import _network, _search
-from assay.bayes_net._families import Families, factor_of
-from assay.bayes_net._gaps import NetworkWithGaps
+from assay.bayes_net._gaps import Coded, NetworkWithGaps
 from assay.bayes_net._inference import TooLargeError
 from assay.bayes_net._network import Network
-from assay.bayes_net._reading import Coded
+from assay.bayes_net._search import Families, factor_of
 from assay.claims.claim import Claim, NotApplicable
 from assay.messages import Message
 from assay.mixture._density import log_likelihood

@@ -20,8 +20,7 @@ from assay import scan
 from assay.base import fit_log, label_classes, streams
 from assay.bayes_net import _claims, _search
 from assay.bayes_net._base import SEARCH, NetworkLearner, SearchParameters
-from assay.bayes_net._gaps import log_known
-from assay.bayes_net._reading import Coded, counted_rows, raw, read_coded
+from assay.bayes_net._gaps import Coded, counted_rows, log_known, raw, read_coded
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block

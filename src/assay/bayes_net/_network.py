@@ -409,9 +409,9 @@ class Network:
 
     def to_bif(self, path: Any = None) -> str:
         """Return the network as text in the Bayesian Interchange Format; with `path`, write it there too."""
-        from assay.bayes_net import _bif
+        from assay.bayes_net import _draws
 
-        return _bif.write(self, path)
+        return _draws.write(self, path)
 
     def __repr__(self) -> str:
         return f"Network of {len(self.names)} nodes, {len(self.edges)} edges and {self.n_parameters()} parameters"

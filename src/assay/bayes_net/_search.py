@@ -1,16 +1,317 @@
-"""Search for a structure: greedy changes of one edge, with a tabu list; the best of all graphs; the best tree.
+"""Search for a structure (greedy with a tabu list, exhaustive, best tree) and the local scores that it minimises.
 
-Costs are those of `Families`, smaller is better. A change adds, deletes or reverses one edge.
+The cost of a graph is the sum of the costs of its families, each a node with its parents.
+
+    LL, AIC, BIC     f |B| - LL: f = 0, 1, (ln n) / 2, or any number; |B| parameters, LL maximum log-likelihood (nats)
+    BDeu             - ln of the marginal likelihood under a uniform Dirichlet prior of `equivalent_sample_size` rows
+
+Scores decompose over families, so that changing an edge changes one or two of them; computed costs are cached.
+
+A Gaussian node is regressed on its numeric parents, once for each combination of the other parents' states. With n rows
+the maximum-likelihood coefficients solve the normal equations, the variance v is the mean squared residual, and the
+log-likelihood is -n/2 (ln(2 pi v) + 1). Variances are at least a millionth of the column's, so that the likelihood is
+bounded; a combination with too few rows for its coefficients takes the mean and variance of the whole column.
+
+The greedy search adds, deletes or reverses one edge at a time.
 """
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 
 from assay.bayes_net import _graph
-from assay.bayes_net._families import Families
+from assay.bayes_net._gaps import Coded
+from assay.scan import thread_map
+from assay.scan.memory import one_blas_thread
+
+MOST_CELLS = 2**24
+"""Entries of a family's table, at most; a family with more is not looked at."""
+_GROUP = 2**16  # entries of tables that are counted side by side
+_POWERS = 2**20
+_FLOOR = 1e-6
+_UNIT = 2.0**-53
+_RANK = 1e-10  # directions of the parents that vary by so little of the most, or
+_DIRECTION = 1e-12  # by so little of the columns' own variance, are left out
+_MOST_MOMENTS = 2**24
+
+
+def factor_of(score: Any, n: float) -> float:
+    """Return f of a score f |B| - LL; -1 for BDeu."""
+    if isinstance(score, str):
+        return {"ll": 0.0, "aic": 1.0, "bic": 0.5 * np.log(n), "mdl": 0.5 * np.log(n), "bdeu": -1.0}[score]
+    return float(score)
+
+
+class Fitted(NamedTuple):
+    """A row (intercept, coefficients, standard deviation) for each combination of states, the log-likelihood, and how
+    far rounding can move that, generously."""
+
+    table: np.ndarray
+    log_likelihood: float
+    slack: float
+
+
+class Families:
+    """Costs of families of these rows; smaller is better."""
+
+    def __init__(self, data: Coded, factor: float, samples: float, n_jobs: int | None = None):
+        self.data, self.factor, self.samples, self.n_jobs = data, factor, samples, n_jobs
+        self.sizes, self.d = np.maximum(data.sizes, 1), len(data.sizes)
+        self.numbers = data.sizes == 0
+        self.gaussians: dict[int, GaussianFamilies] = {}
+        self.slack = 0.0  # how far rounding can move the cost of a number's family that was looked at
+        self.known: dict[tuple[int, tuple[int, ...]], float] = {}
+        self.grown: dict[tuple[int, tuple[int, ...]], np.ndarray] = {}  # with each other node as one more parent
+
+    @cached_property
+    def powers(self) -> np.ndarray:
+        """c ln c of every count there can be, up to a million."""
+        counts = np.arange(min(self.data.n_rows + 1, _POWERS), dtype=np.float64)
+        return counts * np.log(np.maximum(counts, 1.0))
+
+    def cost(self, child: int, parents: Sequence[int]) -> float:
+        """Return the cost of one family; infinite if its table is too large."""
+        parents = tuple(sorted(parents))
+        key = (child, parents)
+        if key not in self.known:
+            near = (self.grown.get((child, parents[:k] + parents[k + 1 :])) for k in range(len(parents)))
+            found = [row[j] for row, j in zip(near, parents) if row is not None and not np.isnan(row[j])]
+            self.known[key] = float(found[0]) if found else self._cost(child, parents)
+        return self.known[key]
+
+    def total(self, parents: Sequence[Sequence[int]]) -> float:
+        return float(sum(self.cost(child, above) for child, above in enumerate(parents)))
+
+    def additions(self, child: int, parents: Sequence[int], others: Sequence[int]) -> np.ndarray:
+        """Return the cost of the child's family with each of `others` added; infinite elsewhere."""
+        parents = tuple(sorted(parents))
+        row = self.grown.setdefault((child, parents), np.full(self.d, np.nan))
+        missing = [j for j in others if np.isnan(row[j])]
+        if self.numbers[child]:
+            for j in missing:
+                row[j] = self._cost(child, tuple(sorted((*parents, j))))
+        elif missing:
+            found = np.full(self.d, np.inf)
+            self._count(child, parents, [j for j in missing if not self.numbers[j]], found, None)
+            row[missing] = found[missing]
+        result = np.full(self.d, np.inf)
+        result[others] = row[others]
+        return result
+
+    def pairs(self) -> None:
+        """Learn the cost of every family with one parent, both directions from one table, on threads."""
+        nodes = [i for i in range(self.d) if not self.numbers[i]]
+        rows = {i: self.grown.setdefault((i, ()), np.full(self.d, np.nan)) for i in nodes}
+
+        def work(i: int) -> tuple[np.ndarray, np.ndarray]:
+            out, back = np.full(self.d, np.inf), np.full(self.d, np.inf)
+            self._count(i, (), [j for j in nodes if j > i], out, back)
+            return out, back
+
+        for i, (out, back) in zip(nodes, thread_map(work, nodes, n_jobs=self.n_jobs)):
+            for j in nodes:
+                if j > i:
+                    rows[i][j], rows[j][i] = out[j], back[j]
+
+    def regression(self, child: int, parents: Sequence[int]) -> Fitted:
+        """Return the best table of a number, from the rows that have it; its parents are sorted and lack no value."""
+        key = child if self.data.holes[child] else -1
+        if key not in self.gaussians:
+            rows = np.flatnonzero(~np.isnan(self.data.numbers[child])) if key >= 0 else None
+            self.gaussians[key] = GaussianFamilies(self.data if rows is None else self.data.take(rows))
+        return self.gaussians[key].fit(child, parents)
+
+    def table(self, child: int, parents: Sequence[int]) -> np.ndarray:
+        """Return the counts of a family with states, one axis for each sorted parent, the last for the child."""
+        parents = sorted(parents)
+        shape = [int(self.sizes[one]) for one in (*parents, child)]
+        if np.prod([float(size) for size in shape]) > MOST_CELLS:
+            raise MemoryError(f"the table of a node with {len(parents)} parents would have more than 2^24 entries.")
+        counts = np.bincount(self._config(child, parents), self.data.weight, minlength=int(np.prod(shape)))
+        return counts.reshape(shape)
+
+    def _config(self, child: int, parents: Sequence[int]) -> np.ndarray:
+        """Return the number of each row's combination of parents and child, the child fastest."""
+        found = np.zeros(self.data.n_rows, dtype=np.int32)
+        for node in (*parents, child):
+            found *= np.int32(self.sizes[node])
+            found += self.data.codes[node]
+        return found
+
+    def _cost(self, child: int, parents: tuple[int, ...]) -> float:
+        if self.numbers[child]:
+            states = [one for one in parents if not self.numbers[one]]
+            if np.prod([float(self.sizes[one]) for one in states]) > MOST_CELLS:
+                return np.inf
+            fitted = self.regression(child, parents)
+            self.slack = max(self.slack, fitted.slack)
+            return max(self.factor, 0.0) * fitted.table.size - fitted.log_likelihood
+        if any(self.numbers[one] for one in parents):
+            return np.inf
+        if self.data.weight is not None:
+            return self._weighted_cost(child, parents)
+        found = np.full(self.d, np.inf)
+        if parents:
+            self._count(child, parents[:-1], [parents[-1]], found, None)
+            return float(found[parents[-1]])
+        from assay.bayes_net._loops import family_score
+
+        counts = np.bincount(self.data.codes[child], minlength=self.sizes[child])
+        return float(family_score(counts, 0, 1, self.sizes[child], 1, False, self.factor, self.samples, self.powers))
+
+    def _weighted_cost(self, child: int, parents: tuple[int, ...]) -> float:
+        """Return the cost of a family with states, of rows with weights."""
+        if np.prod([float(self.sizes[one]) for one in (*parents, child)]) > MOST_CELLS:
+            return np.inf
+        counts = self.table(child, parents).reshape(-1, self.sizes[child])
+        (q, r), rows = counts.shape, counts.sum(axis=1)
+        if self.factor < 0:
+            a, b = self.samples / q, self.samples / (q * r)
+            inner = gammaln(b + counts) - gammaln(b)
+            return float((gammaln(a + rows) - gammaln(a)).sum() - inner.sum())
+        return float(xlogy(rows, rows).sum() - xlogy(counts, counts).sum() + self.factor * (r - 1) * q)
+
+    def _count(
+        self, child: int, parents: tuple[int, ...], others: list[int], out: np.ndarray, back: np.ndarray | None
+    ) -> None:
+        """Write costs of families with one of `others` added, group by group of tables that fit a cache."""
+        from assay.bayes_net._loops import scores_with
+
+        if self.data.weight is not None:
+            for j in others:
+                out[j] = self._weighted_cost(child, tuple(sorted((*parents, j))))
+                if back is not None:
+                    back[j] = self._weighted_cost(j, (child,))
+            return
+        q = float(np.prod([float(self.sizes[one]) for one in parents]))
+        cells = q * self.sizes[child]
+        others = [j for j in others if cells * self.sizes[j] <= MOST_CELLS]
+        if not others or cells > MOST_CELLS:
+            return
+        config = self._config(child, parents)
+        while others:
+            lengths = np.cumsum([int(cells * self.sizes[j]) for j in others])
+            many = max(1, int(np.searchsorted(lengths, _GROUP, side="right")))
+            group, others = np.array(others[:many]), others[many:]
+            starts = np.concatenate([[0], lengths[: many - 1]]).astype(np.int64)
+            counts = np.zeros(int(lengths[many - 1]), dtype=np.int32)
+            scores_with(
+                config, self.data.codes, child, int(q), group, self.sizes, starts, counts, back is not None,
+                self.factor, self.samples, self.powers, out, out if back is None else back,
+            )  # fmt: skip
+
+
+class Moments(NamedTuple):
+    """Rows, means (q, m) and covariances (q, m, m) of the standardised numeric columns, by combination of states."""
+
+    counts: np.ndarray
+    means: np.ndarray
+    covariances: np.ndarray
+
+
+class GaussianFamilies:
+    """Fits of numeric nodes; moments of the rows by combination of states are kept."""
+
+    def __init__(self, data: Coded):
+        self.data = data
+        self.columns = np.flatnonzero(data.sizes == 0)
+        self.place = {int(node): k for k, node in enumerate(self.columns)}
+        X = data.numbers[self.columns]
+        self.weight = np.ones(data.n_rows) if data.weight is None else data.weight
+        with np.errstate(invalid="ignore"):  # of columns that lack values nothing is asked here
+            self.center = X.mean(axis=1) if data.weight is None else X @ self.weight / data.total
+            apart = (X - self.center[:, None]) ** 2
+            spread = np.sqrt(apart.mean(axis=1) if data.weight is None else apart @ self.weight / data.total)
+            self.scale = np.where(spread > 1e-12 * np.abs(self.center), spread, 1.0)
+            self.shift = (len(data.codes[0]) + 8) * _UNIT * np.abs(X).max(axis=1) / self.scale
+            self.reach = np.abs(X - self.center[:, None]).max(axis=1) / self.scale
+        self.known: dict[tuple[int, ...], Moments] = {}
+
+    def moments(self, states: tuple[int, ...]) -> Moments:
+        """Return the moments of all numeric columns for each combination of these nodes."""
+        if states not in self.known:
+            if len(self.known) * len(self.columns) ** 2 > _MOST_MOMENTS:
+                self.known.clear()
+            self.known[states] = self._moments(states)
+        return self.known[states]
+
+    def _moments(self, states: tuple[int, ...]) -> Moments:
+        sizes = [int(self.data.sizes[one]) for one in states]
+        q, m = int(np.prod(sizes)), len(self.columns)
+        X = ((self.data.numbers[self.columns] - self.center[:, None]) / self.scale[:, None]).T
+        if states:
+            config = np.ravel_multi_index(tuple(self.data.codes[list(states)].astype(np.intp)), sizes)
+            order, ends = np.argsort(config, kind="stable"), np.cumsum(np.bincount(config, minlength=q))[:-1]
+            counts = np.bincount(config, self.data.weight, minlength=q)
+            parts = list(zip(np.split(X[order], ends), np.split(self.weight[order], ends)))
+        else:
+            counts, parts = np.array([self.data.total]), [(X, self.weight)]
+        means, covariances = np.zeros((q, m)), np.zeros((q, m, m))
+        with one_blas_thread():
+            for k, (part, weight) in enumerate(parts):
+                if len(part):
+                    means[k] = part.mean(axis=0) if self.data.weight is None else weight @ part / weight.sum()
+                    apart = part - means[k]
+                    heavy = apart if self.data.weight is None else apart * weight[:, None]
+                    covariances[k] = apart.T @ heavy / counts[k]
+        return Moments(counts, means, covariances)
+
+    def fit(self, child: int, parents: Sequence[int]) -> Fitted:
+        """Return the best table of a numeric node given its parents, which are sorted."""
+        states = tuple(one for one in parents if one not in self.place)
+        above = [self.place[one] for one in parents if one in self.place]
+        own, (n, means, covariances) = self.place[child], self.moments(states)
+        across, inner = covariances[:, above, own], covariances[:, above][:, :, above]
+        with one_blas_thread():
+            slopes, least = _solved(inner, across)
+        total = covariances[:, own, own]
+        left = total - 2 * np.einsum("qk,qk->q", slopes, across) + np.einsum("qk,qkl,ql->q", slopes, inner, slopes)
+        few = n < len(above) + 2
+        slopes[few] = 0.0
+        intercept = np.where(few, 0.0, means[:, own] - np.einsum("qk,qk->q", slopes, means[:, above]))
+        left = np.where(few, total + means[:, own] ** 2, np.maximum(left, 0.0))
+        variance = np.where(few, 1.0, np.maximum(left, _FLOOR))
+        logs = -0.5 * n * (np.log(2 * np.pi * variance) + left / variance) - n * np.log(self.scale[own])
+        size = 1 + np.abs(slopes).sum(axis=1)
+        slack = self._slack([*above, own], n, covariances, variance, size, least) + 1e-13 * float(np.abs(logs).sum())
+        slopes = slopes * self.scale[own] / self.scale[above]
+        intercept = self.center[own] + intercept * self.scale[own] - slopes @ self.center[above]
+        table = np.column_stack([intercept, slopes, np.sqrt(variance) * self.scale[own]])
+        shape = [int(self.data.sizes[one]) for one in states]
+        return Fitted(table.reshape(*shape, -1), float(logs.sum()), slack)
+
+    def _slack(
+        self,
+        used: list[int],
+        n: np.ndarray,
+        covariances: np.ndarray,
+        variance: np.ndarray,
+        size: np.ndarray,
+        least: np.ndarray,
+    ) -> float:
+        """Return how far the rounding of moments can move the log-likelihood of a regression among these columns."""
+        reach, shift = float(self.reach[used].max()), float(self.shift[used].max())
+        largest = covariances[:, used, used].max(axis=1)
+        off = (len(used) + 1) * (n + 64) * _UNIT * largest + 128 * _UNIT * reach**2
+        wrong = 8 * off * size**2 * (1 + 16 * off / least)
+        rest = np.where(n < len(used) + 1, 2 * n * (reach + shift) * shift, 0.0)
+        return float((2 * n * wrong / np.maximum(variance - wrong, _FLOOR) + rest + 1e-12 * n).sum())
+
+
+def _solved(inner: np.ndarray, across: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return coefficients (q, k) of least squares in the directions that vary, and how much the least of them does."""
+    if not across.shape[1]:
+        return across, np.ones(len(across))
+    spectrum, directions = np.linalg.eigh(inner)
+    kept = spectrum > np.maximum(_DIRECTION, _RANK * spectrum[:, -1:])
+    inverse = np.where(kept, 1.0 / np.where(kept, spectrum, 1.0), 0.0)
+    along = np.einsum("qij,qi->qj", directions, across) * inverse
+    return np.einsum("qij,qj->qi", directions, along), np.where(kept, spectrum, 1.0).min(axis=1)
+
 
 LEAST = 1e-7
 """A change that gains less, in nats, is none."""

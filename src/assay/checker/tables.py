@@ -17,9 +17,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from assay.checker.draws import GROUPS, HOLDOUT, RESERVE, drawn_folds, drawn_order
 from assay.checker.family import read_model, stored_form
-from assay.checker.identity import texts_of
+from assay.checker.identity import GROUPS, HOLDOUT, RESERVE, drawn_folds, drawn_order, texts_of
 from assay.checker.numerics import U, gamma
 from assay.checker.predictors import Predictor, decided
 from assay.checker.reader import is_gap, raw_column, raw_rows, target_of, words_in

@@ -53,7 +53,7 @@ from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, check, refu
 from assay.prototypes import PrototypeMixin
 from assay.scan import Rows, thread_map
 from assay.scan.memory import MemoryRows
-from assay.theory.population import clustering_bound
+from assay.theory.rademacher import clustering_bound
 
 _MOST_CUTS = 2**22  # distinct values times clusters, up to which the checker repeats the programme
 _WIDEST = 2_000  # columns up to which the checker encloses eigenvalues

@@ -4,7 +4,7 @@ from assay.borrowed import borrowed
 from assay.decomposition._kernel_pca import KernelPCA
 from assay.decomposition._pca import PCA
 from assay.decomposition._topics import LatentDirichletAllocation
-from assay.decomposition._topics_quality import TopicNumbers, number_of_topics
+from assay.decomposition._topics_data import TopicNumbers, number_of_topics
 from assay.decomposition._truncated_svd import RankedSVD, TruncatedSVD, svd_with_rank
 
 __all__ = [

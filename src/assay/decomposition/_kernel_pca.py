@@ -28,7 +28,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.kernels import Precomputed
-from assay.kernels._psd import expand
+from assay.kernels._tiles import expand
 from assay.messages import Message
 from assay.optim.duality import outward
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse

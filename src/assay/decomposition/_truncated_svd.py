@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import read_rows, require_finite
 from assay.card import Card
-from assay.decomposition._affine_subspace import FlatLearner, Flats, scatter_about
+from assay.decomposition._pca import FlatLearner, Flats, scatter_about
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Number, check, refuse
 from assay.scan import Rows

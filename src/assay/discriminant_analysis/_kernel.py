@@ -32,7 +32,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.discriminant_analysis._lda import priors_of
 from assay.fitlog import FitLog
-from assay.kernels._psd import expand
+from assay.kernels._tiles import expand
 from assay.messages import Message
 from assay.optim.duality import outward
 from assay.params import Constraint, Count, Maybe, Number, check, refuse

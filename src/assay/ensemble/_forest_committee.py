@@ -6,7 +6,7 @@
 The vote of G forests is wrong only where at least ceil(G/2) of them are. Each is judged on the n - m rows that it did
 not see, where it errs about as rarely as one forest does on new data; a single tree of a forest errs far more often,
 which is what bounds for a vote of its trees pay for. With three forests the bound is 3/2 of their mean error, plus
-what few rows leave open; with one forest it would be a hold-out set. See `assay.theory.votes`.
+what few rows leave open; with one forest it would be a hold-out set. See `assay.theory.pac_bayes`.
 """
 
 from collections.abc import Iterator

@@ -47,7 +47,7 @@ from assay.linear_model import LinearRegression, LogisticRegression, Ridge
 from assay.messages import Message
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows, thread_map
-from assay.theory import selective
+from assay.theory import holdout
 from assay.theory.spaces import Unbounded
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -288,20 +288,20 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, WeightedEnsemble):
     # Certificate
     # ----------------------------------------------------------------------------------------
 
-    def selective_risk(self, X: Any, y: Any, delta: float = 0.05) -> selective.Curve:
+    def selective_risk(self, X: Any, y: Any, delta: float = 0.05) -> holdout.Curve:
         """Return error and coverage on rows that nothing was chosen on, for all shares that could be asked for, with a
         limit of the error on new data that holds for all of them at once."""
         shares = self.vote_shares(X)
         right = self.classes_[shares.argmax(axis=1)] == np.asarray(y)
-        return selective.curve(shares.max(axis=1), ~right, delta)
+        return holdout.curve(shares.max(axis=1), ~right, delta)
 
     def holdout_statements(self, rows: Rows | None, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
         """Yield how often the rows that it decides are wrong: at the share that it asks for, and if the scores are
         asked about, for all shares at once."""
         if rows is not None and self.rule == "majority":
-            yield partial(self._selective, rows, "selective.fixed", selective.fixed_threshold)
+            yield partial(self._selective, rows, "selective.fixed", holdout.fixed_threshold)
             if asked.scores:
-                yield partial(self._selective, rows, "selective.risk", selective.at_threshold)
+                yield partial(self._selective, rows, "selective.risk", holdout.at_threshold)
 
     def _selective(self, rows: Rows, name: str, limit_of: Any, delta: str) -> Any:
         values, radius = Gathered(self.evidence(rows)).the(Scores).values(rows)

@@ -1,7 +1,7 @@
-"""Statements from sample compression (compression.perceptron): a model that is close to one rebuilt from few of its
-rows.
+"""Statements from sample compression (compression.perceptron, compression.voted-perceptron, progressive.vote), and the
+training error that identical rows with different labels force on every classifier (train.error-floor).
 
-SPEC.md says how the two models, and the rows between them, are compared; `theory.compression` has the theorem.
+SPEC.md says how a model and the one rebuilt from few of its rows are compared; `theory.stability` has the theorem.
 """
 
 import math
@@ -13,14 +13,80 @@ import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.guarantees.error_floor import gather
-from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of
+from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of, error_rate
 from assay.messages import Message
 from assay.scan import Rows
-from assay.theory.compression import compression_bound, log_size_weight
+from assay.theory.sequential import progressive_choice
+from assay.theory.stability import compression_bound, log_size_weight
 
 if TYPE_CHECKING:
     from assay.base import Learner
+
+
+def error_floor(rows: Rows) -> Iterator[Claim]:
+    """Yield claim train.error-floor if some identical rows carry different labels."""
+    keys = np.concatenate(rows.map(_row_keys, np.random.default_rng(0).normal(size=rows.n_features)))
+    sorted_keys = np.sort(keys)
+    if (sorted_keys[1:] != sorted_keys[:-1]).all():
+        return
+    order = np.argsort(keys, kind="stable")
+    sizes = np.diff(np.flatnonzero(np.concatenate([[True], np.diff(keys[order]) != 0, [True]])))
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    candidates = np.sort(order[sizes[groups] > 1])
+    X, y = gather(rows, candidates)
+    found = _conflicts(_groups(X, keys[candidates]), y, candidates)
+    if found is not None:
+        floor, listed, group = found
+        yield Claim(
+            "train.error-floor", float(floor), "lower", {"rows": rows.n_rows}, witness={"rows": listed, "group": group}
+        )
+
+
+def _row_keys(block: Block, direction: np.ndarray) -> np.ndarray:
+    """Return a projection of each row; identical rows of a block have equal keys.
+
+    Rows summed in another order (the last few of the data) may be missed, which makes the floor lower, not
+    wrong.
+    """
+    keys: np.ndarray = block.X @ direction
+    return keys
+
+
+def gather(rows: Rows, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return X and y of the wanted row numbers (sorted)."""
+
+    def pick(block: Block) -> tuple[np.ndarray, np.ndarray]:
+        low, high = np.searchsorted(wanted, [block.start, block.start + len(block.X)])
+        at = wanted[low:high] - block.start
+        return block.X[at] + 0.0, block.y[at]
+
+    parts = rows.map(pick)
+    return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+
+
+def _groups(X: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Return a number for each row, the same for two rows only if they are identical; equal rows have equal
+    keys."""
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    other = np.flatnonzero((X[first[group]] != X).any(axis=1))
+    if len(other):  # different rows with one key
+        group[other] = len(first) + np.unique(X[other], axis=0, return_inverse=True)[1]
+    return group
+
+
+def _conflicts(group: np.ndarray, y: np.ndarray, numbers: np.ndarray) -> tuple[int, np.ndarray, np.ndarray] | None:
+    """Return the floor, the rows of conflicting groups and their group numbers; None if there is no
+    conflict."""
+    classes = int(y.max()) + 1
+    cells = (int(group.max()) + 1) * classes
+    table = np.bincount(group * classes + y, minlength=cells).reshape(-1, classes)
+    excess = table.sum(axis=1) - table.max(axis=1)
+    if not excess.any():
+        return None
+    listed = excess[group] > 0
+    _, renumbered = np.unique(group[listed], return_inverse=True)
+    return int(excess.sum()), numbers[listed].astype(np.int64), renumbered.astype(np.int64)
+
 
 _NEAR = 2.0**-30
 _SLACK = 1 + 1e-9
@@ -215,3 +281,45 @@ def _support(n: int, k: int, machine: Callable[[], Supported], delta: str) -> Cl
             best = bound, errors, message
     assert best is not None
     return stated(name, best[1], n, k, best[2], delta)
+
+
+class Pass(NamedTuple):
+    """One pass: rows, those before the vote begins, mistakes of the hypotheses that vote on the rows that they met
+    before learning from them, rows that were learnt from, and the seed of the order (None: that of the data)."""
+
+    rows: int
+    skipped: int
+    errors: int
+    kept: int
+    seed: int | None
+
+    @property
+    def params(self) -> dict[str, int | None]:
+        return {"rows": self.rows, "skipped": self.skipped, "seed": self.seed}
+
+
+def vote_statements(one: Pass, lost: Callable[[], int]) -> list[Statement]:
+    """Return how to state progressive.vote and compression.voted-perceptron; lost() counts the rows, outside those
+    learnt from, on which the vote is wrong or left open by rounding."""
+    return [partial(_progressive, one), partial(_compressed, one, lost)]
+
+
+def _progressive(one: Pass, delta: str) -> Claim | NotApplicable:
+    judged = one.rows - one.skipped
+    losses = np.zeros(judged)
+    losses[: one.errors] = 1.0  # the bound depends on their sum alone
+    found = progressive_choice(losses, float(delta))
+    if 2 * found.bound + OUTWARD >= 1:
+        reason = Message("why.progressive-vacuous", errors=one.errors, rows=judged)
+        return Vacuous("progressive.vote", reason, delta)
+    rate = None if found.rate is None else round(math.log2(found.rate))
+    return error_rate(
+        "progressive.vote", 2 * found.bound, {**one.params, "errors": one.errors, "rate": rate}, "train", delta
+    )
+
+
+def _compressed(one: Pass, lost: Callable[[], int], delta: str) -> Claim | NotApplicable:
+    if bound_of(0, one.rows, one.kept, 0.0, delta) + OUTWARD >= 1:
+        return too_many("compression.voted-perceptron", one.rows, one.kept, delta)
+    params = {"skipped": one.skipped, "seed": one.seed}
+    return stated("compression.voted-perceptron", lost(), one.rows, one.kept, SideInformation(params, 0.0, {}), delta)

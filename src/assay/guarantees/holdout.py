@@ -19,7 +19,7 @@ from assay.guarantees.ledger import OUTWARD, CertifyOptions, Halves, Statement, 
 from assay.guarantees.order import BetOrder
 from assay.messages import Message
 from assay.scan import Rows
-from assay.theory import concentration, conformal
+from assay.theory import concentration, exchangeability
 from assay.theory.holdout import auc_lower, balanced_upper, in_blocks, threshold_width
 
 _NO_ROWS = Message("why.no-holdout")
@@ -331,10 +331,10 @@ def _covered(sizes: np.ndarray, coverage: float, compared: int, delta: str) -> C
     """Return the size of prediction sets that cover: the j-th smallest of the hold-out rows, j fixed in advance."""
     m = len(sizes)
     try:
-        j = conformal.conditional_index(m, 1 - coverage, float(delta) / compared * (1 - 1e-9))
+        j = exchangeability.conditional_index(m, 1 - coverage, float(delta) / compared * (1 - 1e-9))
     except ValueError:
         return Vacuous("conformal.coverage", Message("why.few-for-coverage", rows=m, coverage=coverage), delta)
-    value = conformal.threshold(sizes, j) * (1 + OUTWARD)
+    value = exchangeability.threshold(sizes, j) * (1 + OUTWARD)
     if not np.isfinite(value):
         return Vacuous("conformal.coverage", Message("why.unknown-class"), delta)
     return claim("conformal.coverage", value, {"coverage": coverage, "rows": m, "compared": compared}, "holdout", delta)

@@ -1,14 +1,17 @@
-"""Statements about new data from the margins of a score: Rademacher (margin.kernel, margin.multiclass) and PAC-Bayes
-(pac-bayes.linear) bounds.
+"""Statements about new data from training rows alone: margins, the norm of the weights, uniform stability.
 
+Margins of a score have Rademacher (margin.kernel, margin.multiclass) and PAC-Bayes (pac-bayes.linear) bounds.
 A score <w, phi(x)> + b is read as <(w, b), (phi(x), 1)>: a free intercept is the weight of a constant column, so that
 one norm |(w, b)| and one kernel kappa(x, x') + 1 say all. Everything that does not depend on delta is summed
 in one pass, when the first statement asks for it: margins counted between powers of two, their angles in
 narrow bins, and the trace of the Gram matrix.
+
+The mean error of a regression has a bound by the norm of its weights (regression.rademacher); with a strong penalty,
+one row hardly moves the model, which gives uniform stability (stability.uniform).
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +21,8 @@ from scipy.special import erfc
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of
+from assay.guarantees.evidence import Gathered, Norm, Penalised, Predictions, Scores
+from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, assumptions_of, claim, error_rate
 from assay.messages import Message
 from assay.scan import Rows
 from assay.theory.concentration import kl_upper
@@ -28,11 +32,14 @@ from assay.theory.margin import (
     kernel_margin_bound,
     l1_margin_bound,
     multiclass_margin_bound,
+    regression_bound,
 )
 from assay.theory.pac_bayes import linear_gibbs_loss
+from assay.theory.stability import stability_bound, suboptimality_slack, uniform_stability
 
 if TYPE_CHECKING:
     from assay.base import Learner
+
 
 _UNIT = 2.0**-53
 _FEWEST = {
@@ -48,7 +55,7 @@ Margins = Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class Scores:
+class MarginScores:
     """How to get the margins of a model: `of(block, *parameters)` returns, for each row, a lower bound of the
     margin and the squared length of the row in feature space; `norm` is the length of the weights there, right to a
     share `slack`."""
@@ -71,7 +78,7 @@ class _Profile(NamedTuple):
 class _Passes:
     """The passes over the rows that the statements of one certificate share."""
 
-    def __init__(self, scores: Scores, rows: Rows) -> None:
+    def __init__(self, scores: MarginScores, rows: Rows) -> None:
         self.scores, self.rows, self.n = scores, rows, rows.n_rows
 
     @cached_property
@@ -94,7 +101,7 @@ def linear_statements(learner: "Learner", rows: Rows, rounding: float) -> Iterat
     norm = math.hypot(float(np.linalg.norm(coef)), float(np.linalg.norm(intercept)) if with_intercept else 0.0)
     parameters = (coef, intercept, rounding, with_intercept)
     slack = 64 * (rows.n_features * len(coef) + 64) * _UNIT
-    scores = Scores(_linear_margins, parameters, norm, max(2, len(coef)), with_intercept, slack)
+    scores = MarginScores(_linear_margins, parameters, norm, max(2, len(coef)), with_intercept, slack)
     if getattr(learner, "penalty", None) == "l1" and len(coef) == 1:
         yield _l1_statement(rows, coef[0], intercept[0], rounding, with_intercept)
         yield from statements(scores, rows, ("pac-bayes.linear",))
@@ -103,7 +110,7 @@ def linear_statements(learner: "Learner", rows: Rows, rounding: float) -> Iterat
 
 
 def statements(
-    scores: Scores, rows: Rows, only: tuple[str, ...] = ("margin.kernel", "margin.multiclass", "pac-bayes.linear")
+    scores: MarginScores, rows: Rows, only: tuple[str, ...] = ("margin.kernel", "margin.multiclass", "pac-bayes.linear")
 ) -> Iterator[Statement | NotApplicable]:
     """Yield the statements that margins allow, or why they are not made; which ones does not depend on labels."""
     passes, binary = _Passes(scores, rows), scores.classes == 2
@@ -235,3 +242,124 @@ def _gibbs_losses(block: Block, factor: float, slack: float, of: Margins, *param
     angle = np.divide(factor * margin, np.sqrt(square), out=np.zeros_like(margin), where=square > 0)
     wrong = 0.5 * erfc((angle - slack * np.abs(angle)) / math.sqrt(2.0))
     return float(np.where(square > 0, wrong, 1.0).sum())
+
+
+def by_norm(found: Gathered, train: Rows, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
+    """Yield the Rademacher bound of the mean clipped error, or why it is not made."""
+    norm = found.get(Norm) or Norm(why_not=Message("why.no-norm"))
+    if norm.why_not:
+        yield NotApplicable("regression.rademacher", norm.why_not)
+    elif asked.clip is None:
+        yield NotApplicable("regression.rademacher", Message("why.clip-missing"))
+    elif train.has_weight:
+        yield NotApplicable("regression.rademacher", Message("why.weights.mean"))
+    else:
+        yield partial(_norm_bound, found.the(Predictions), train, norm, float(asked.clip))
+
+
+def _norm_bound(predicted: Predictions, train: Rows, norm: Norm, clip: float, delta: str) -> Claim | NotApplicable:
+    losses = predicted.clipped_errors(train, clip)
+    rounding = 2 * predicted.largest_radius(train)
+    n, slack = train.n_rows, 1 + 1e-12
+    trace = (norm.trace + n * norm.intercept) * slack
+    try:
+        found = regression_bound(losses, norm.length * slack, trace, clip, float(delta))
+    except ValueError:
+        return Vacuous("regression.rademacher", Message("why.long-weights", length=norm.length), delta)
+    bound = found.bound + rounding + clip * OUTWARD
+    if bound >= clip:
+        return Vacuous("regression.rademacher", Message("why.clip-vacuous", rows=n, clip=clip), delta)
+    params = {"clip": clip, "rows": n, "scale": 2.0**found.exponent, "intercept": norm.intercept}
+    return claim("regression.rademacher", bound, params, "train", delta)
+
+
+_WIDTHS = tuple(2.0**-exponent for exponent in range(21))
+_BALL_WIDTHS = tuple(2.0**exponent for exponent in range(-30, 11))
+_FARTHEST = 1e6  # C r^2 from which on the bound is 1 whatever the width
+
+
+def stability_statement(margins: np.ndarray, cost: float, gap: float) -> Statement:
+    """Return how to state stability.uniform from lower bounds of the margins, the largest C_i and the gap of the model.
+
+    The problem is 1/2 |w|^2 + sum C_i loss(z_i) with a loss of slope at most 1, rows of length 1 and no intercept.
+    """
+    return partial(_uniform, margins, cost, gap)
+
+
+def _uniform(margins: np.ndarray, cost: float, gap: float, delta: str) -> Claim | NotApplicable:
+    n = len(margins)
+    bound, rho = _best(margins, (cost, gap, 1.0), _WIDTHS, delta)
+    if bound >= 1:
+        return _too_far("stability.uniform", n, delta)
+    return error_rate(
+        "stability.uniform",
+        bound,
+        {"gap": "kernel-duality-gap", "rho": rho, "intercept": False, "rows": n},
+        "train",
+        delta,
+    )
+
+
+def _best(
+    margins: np.ndarray, problem: tuple[float, float, float], widths: Sequence[float], delta: str
+) -> tuple[float, float]:
+    """Return the least bound over the widths of the ramp, and its width; `problem` is the largest C_i, the gap, and the
+    length that no row exceeds."""
+    n, (cost, gap, length), best = len(margins), problem, (math.inf, 1.0)
+    for rho in widths:
+        beta = uniform_stability(n, 1.0 / (cost * n), length, evaluation_lipschitz=1.0 / rho)
+        ramp = min(1.0, float(np.clip(1.0 - margins / rho, 0.0, 1.0).mean()) * (1 + 1e-12))
+        bound = stability_bound(ramp, beta, n, float(delta) / len(widths))
+        best = min(best, (bound + suboptimality_slack(gap, 1.0, length, 1.0 / rho), rho))
+    return best[0] * (1 + 1e-9), best[1]
+
+
+def _too_far(name: str, n: int, delta: str) -> Vacuous:
+    return Vacuous(name, Message("why.unstable", rows=n), delta)
+
+
+# Rows in a ball ---------------------------------------------------------------------------------------------
+
+
+def in_ball(
+    learner: "Learner", train: Rows, found: Gathered, asked: CertifyOptions
+) -> Iterator[Statement | NotApplicable]:
+    """Yield stability.ball of a learner that minimises a penalised problem, or why it is not made."""
+    problem = found.get(Penalised)
+    if problem is None:
+        return
+    if problem.why_not:
+        yield NotApplicable("stability.ball", problem.why_not)
+    elif train.has_weight:
+        yield NotApplicable("stability.ball", Message("why.weights.likely"))
+    elif asked.radius is None:
+        reason = Message("why.radius-missing")
+        yield NotApplicable("stability.ball", reason)
+    else:
+        yield partial(_in_ball, learner, train, found.the(Scores), problem, float(asked.radius))
+
+
+def _in_ball(
+    learner: "Learner", train: Rows, scores: Scores, problem: Penalised, radius: float, delta: str
+) -> Claim | NotApplicable:
+    outside = sum(train.map(_outside, radius))
+    if outside:
+        return Vacuous("stability.ball", Message("why.radius-exceeded", rows=outside, radius=radius), delta)
+    made = (one for one in learner.facts(train) if one.name == "duality-gap" and isinstance(one, Claim))
+    gap = next(made, None)
+    if gap is None:
+        return Vacuous("stability.ball", Message("why.gap-missing"), delta)
+    margins = scores.margins(train)
+    length = math.hypot(radius, problem.column) * (1 + 1e-12)
+    cost = gap.params["C"] * max(gap.params["class_weight"] or [1.0])
+    if not cost * length * length < _FARTHEST:
+        return _too_far("stability.ball", train.n_rows, delta)
+    bound, rho = _best(margins, (cost, gap.value, length), _BALL_WIDTHS, delta)
+    if bound >= 1:
+        return _too_far("stability.ball", train.n_rows, delta)
+    params = {"gap": gap.name, "rho": rho, "radius": radius, "intercept": problem.column > 0, "rows": train.n_rows}
+    return error_rate("stability.ball", bound, params, "train", delta)
+
+
+def _outside(block: Block, radius: float) -> int:
+    return int(np.sum(np.einsum("ij,ij->i", block.X, block.X) > radius * radius * (1 - 1e-12)))

@@ -9,7 +9,7 @@ import numpy as np
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.ledger import Statement, Vacuous, error_rate
 from assay.messages import Message
-from assay.theory.votes import OutOfBag
+from assay.theory.pac_bayes import OutOfBag
 
 
 class Bags(NamedTuple):

@@ -1,9 +1,10 @@
-"""Issue a certificate: seal a learner's facts with fingerprints, and add what can be said about new data."""
+"""Issue a certificate: a learner's facts, the statements about new data that apply to it, and the fingerprints."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,18 +14,136 @@ from sklearn.utils import get_tags
 from assay.claims.claim import Certificate, Claim, DataReference, NotApplicable
 from assay.claims.model import Storable
 from assay.data.blocks import Block
-from assay.guarantees.error_floor import error_floor
-from assay.guarantees.evidence import Decided, Distances, Gathered, Penalised, Predictions
+from assay.guarantees import holdout
+from assay.guarantees.compression import error_floor
+from assay.guarantees.evidence import Decided, Density, Distances, Gathered, Penalised, Predictions, labels
 from assay.guarantees.fingerprint import data_reference, model_reference, near_copies
-from assay.guarantees.ledger import CertifyOptions, Vacuous
+from assay.guarantees.groups import by_radius, of_distances, of_groups
+from assay.guarantees.ledger import CertifyOptions, Expected, Prepared, SecondaryBound, Statement, Vacuous, error_rate
+from assay.guarantees.margins import by_norm, in_ball
 from assay.guarantees.order import BetOrder
-from assay.guarantees.statements import make_statements
 from assay.messages import Message
 from assay.params import refuse
 from assay.scan import Rows
+from assay.theory import vc
+from assay.theory.spaces import Space
 
 if TYPE_CHECKING:
     from assay.base import Learner
+
+
+def make_statements(
+    learner: "Learner",
+    cut: "DataSplit",
+    found: Mapping[str, Gathered],
+    delta: Decimal,
+    asked: CertifyOptions,
+    order: BetOrder,
+) -> list[Claim | NotApplicable]:
+    """Return every statement about new data at its share of delta: claims, and why others are not made.
+
+    `found` holds the evidence about each data set; bounds use the largest number of errors that rounding leaves open.
+    `order` is that of bets on the hold-out rows.
+    """
+    if asked.groups is not None and cut.holdout is not None:
+        return of_groups(found["holdout"], cut.train, cut.holdout, asked, delta, order)
+    prepared = prepare(learner, cut, found, asked, order)
+    shares = prepared.shares(delta)
+    each: list[Claim | NotApplicable] = []
+    for place, expected in enumerate(prepared.all()):
+        made = expected if isinstance(expected, NotApplicable) else expected(shares[place])
+        each += made if isinstance(made, list) else [made]
+    return sorted(each, key=lambda item: isinstance(item, NotApplicable) and not isinstance(item, Vacuous))
+
+
+def prepare(
+    learner: "Learner", cut: "DataSplit", found: Mapping[str, Gathered], asked: CertifyOptions, order: BetOrder
+) -> Prepared:
+    """Return the statements that apply to a learner, before any of them is computed."""
+    train, held = found["train"], found.get("holdout", Gathered([]))
+    if train.get(Decided):
+        if cut.holdout is not None and held.too_open:
+            return Prepared([], [NotApplicable("holdout.binomial", held.too_open)])
+        if cut.holdout is None and train.too_open:
+            return Prepared([], [NotApplicable("vc", train.too_open)])
+        on_holdout = holdout.of_classifier(learner.classes_, cut.holdout, held, asked, order)
+        beside = list(_secondary_bounds(cut.train, cut.holdout, held, order)) if asked.baseline and cut.holdout else []
+        return Prepared(
+            list(_of_class(learner, cut.train, train, train.errors[1], asked)),
+            [*on_holdout, *learner.holdout_statements(cut.holdout, asked), *beside],
+        )
+    if train.get(Density):
+        return Prepared([], list(holdout.of_density(cut.holdout, held, asked, order)))
+    if distances := train.get(Distances):
+        return Prepared(
+            list(by_radius(distances, cut.train, asked)) if asked.hypothesis_class_fixed else [],
+            list(of_distances(cut.holdout, held, asked, order)),
+        )
+    if train.get(Predictions) is None and learner.card.task != "regress":
+        return Prepared([], list(learner.holdout_statements(cut.holdout, asked)))
+    training = [*by_norm(train, cut.train, asked), *learner.statements(cut.train)]
+    stated: list[Expected] = list(holdout.of_regressor(cut.holdout, held, asked, order))
+    if (
+        cut.holdout is not None
+        and asked.baseline
+        and any(not isinstance(expected, NotApplicable) for expected in stated)
+    ):
+        predicted, clip = held.the(Predictions), float(asked.clip)
+        stated.append(SecondaryBound(partial(holdout.against_median, predicted, cut.train, cut.holdout, clip, order)))
+    return Prepared(training if asked.hypothesis_class_fixed else [], stated)
+
+
+def _secondary_bounds(train: Rows, rows: Rows, held: Gathered, order: BetOrder) -> Iterator[SecondaryBound]:
+    """Yield the comparison with the class that most training rows have."""
+    commonest = int(np.bincount(labels(train)).argmax())
+    yield SecondaryBound(holdout.against_baseline(held.the(Decided), rows, commonest, order))
+
+
+def _of_class(
+    learner: "Learner", train: Rows, found: Gathered, errors: int, asked: CertifyOptions
+) -> Iterator[Statement | NotApplicable]:
+    if asked.hypothesis_class_fixed:
+        yield from _by_class(learner.space(train), train, errors)
+        yield from learner.statements(train)
+        yield from in_ball(learner, train, found, asked)
+    else:
+        yield NotApplicable(
+            "vc",
+            Message("why.encoding-fitted"),
+        )
+
+
+def _by_class(space: Space, train: Rows, errors: int) -> Iterator[Statement | NotApplicable]:
+    n = train.n_rows
+    if space.vc_dimension is None or space.vc_dimension == np.inf:
+        yield NotApplicable("vc", space.why_no_bound)
+    elif train.has_weight:
+        yield NotApplicable("vc", Message("why.weights.errors"))
+    elif space.price == 1 and space.log_growth(5 * n) >= n / 3:
+        yield NotApplicable(
+            "vc",
+            Message("why.few-for-class", rows=n, space=str(space)),
+        )
+    else:
+        yield partial(_ghost_sample, errors, n, space)
+
+
+def _ghost_sample(errors: int, n: int, space: Space, delta: str) -> Claim | NotApplicable:
+    # A class whose size is not fixed in advance has a share of delta that depends on its size.
+    found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta) / space.price)
+    if found.bound >= 1:
+        return Vacuous("vc", Message("why.class-vacuous", errors=errors, rows=n, space=str(space)), delta)
+    params = {
+        "class": space.descriptor(),
+        "form": "c",
+        "errors": errors,
+        "rows": n,
+        "M": found.M,
+        "q": found.q,
+        "K": found.K,
+    }
+    return error_rate("vc", found.bound, params, "train", delta)
+
 
 # Failure probability spent on each data set by this process: fingerprint -> (certificates, sum of deltas).
 _session: dict[str, tuple[int, Fraction]] = {}

@@ -25,8 +25,7 @@ from assay.base import Learner, fit_log, read_rows
 from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import CertifyOptions, Statement
-from assay.hmm._chain import Arrays, Emissions, Expected, Sequences, best_paths, expect, log_likelihoods
-from assay.hmm._reading import joined
+from assay.hmm._chain import Arrays, Emissions, Expected, Sequences, best_paths, expect, joined, log_likelihoods
 from assay.optim import em as optim
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows, one_blas_thread

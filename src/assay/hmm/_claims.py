@@ -14,9 +14,8 @@ from assay.guarantees.fingerprint import repeats, sequence_keys
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.guarantees.order import BetOrder
 from assay.hmm._base import ChainProblem, Parameters
-from assay.hmm._categorical import CategoricalHMM
 from assay.hmm._chain import Sequences, expect
-from assay.hmm._poisson import PoissonHMM
+from assay.hmm._discrete import CategoricalHMM, PoissonHMM
 from assay.messages import Message
 from assay.optim.duality import outward
 from assay.optim.em import em

@@ -10,8 +10,7 @@ from sklearn.utils import check_random_state
 from assay.card import Card
 from assay.hmm._base import HiddenMarkovModel, _normalised, log_dirichlet
 from assay.hmm._chain import Arrays, Emissions, Sequences
-from assay.hmm._emissions import Prior, log_densities, moments
-from assay.hmm._gaussian import GaussianEmissions
+from assay.hmm._gaussian import GaussianEmissions, Prior, log_densities, moments
 from assay.params import Count
 
 

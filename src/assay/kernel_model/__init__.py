@@ -4,8 +4,7 @@ By the representer theorem no other function of the space does better on the tra
 ridge regression and support vector machines have rooms of their own.
 """
 
-from assay.kernel_model._kernelized import Kernelized
 from assay.kernel_model._logistic import KernelLogisticRegression
-from assay.kernel_model._perceptron import KernelPerceptron
+from assay.kernel_model._perceptron import Kernelized, KernelPerceptron
 
 __all__ = ["KernelLogisticRegression", "KernelPerceptron", "Kernelized"]

@@ -27,7 +27,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.ledger import Statement
-from assay.guarantees.stability import stability_statement
+from assay.guarantees.margins import stability_statement
 from assay.losses import log_loss
 from assay.messages import Message
 from assay.params import Constraint, Count, Flag, Positive, check, refuse

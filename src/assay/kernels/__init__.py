@@ -25,7 +25,7 @@ from assay.kernels._algebra import (
     median_gamma,
     named_kernel,
 )
-from assay.kernels._psd import (
+from assay.kernels._tiles import (
     Definiteness,
     Expansion,
     IndefiniteKernelWarning,

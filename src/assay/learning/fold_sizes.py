@@ -1,8 +1,8 @@
 """Prediction sets and intervals of the models of folds: cross-conformal, each model judged by the fold it did not see.
 
 The size of a row of fold k is that of model k's prediction, and so is the size of an answer to a new row. Answers that
-enough rows are as far off as make the set: `theory.conformal.cross_index` says how many, and why a new row's own answer
-is among them with a chance of at least the coverage. That chance is over the rows of the table and the new row
+enough rows are as far off as make the set: `theory.exchangeability.cross_index` says how many, and why a new row's own
+answer is among them with a chance of at least the coverage. That chance is over the rows of the table and the new row
 together ("marginal"); it is no promise, at a confidence, about the share of new rows for this very table.
 
 Of each fold order statistics are kept, and a row between two of them counts as the larger: sets can only grow.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from assay.data.columns import LARGEST
-from assay.theory import conformal
+from assay.theory import exchangeability
 
 MOST_OF_FOLDS = 2000
 """Order statistics that are kept, of all folds together."""
@@ -62,7 +62,7 @@ class FoldSizes:
 
     def _enough(self, coverage: float) -> int:
         """Return how many rows must be as far off as an answer of the set is."""
-        enough = conformal.cross_index(sum(self.rows), len(self.rows), coverage)
+        enough = exchangeability.cross_index(sum(self.rows), len(self.rows), coverage)
         most = np.array(LARGEST)
         if sum(int(_as_far(sizes, m, most)) for m, sizes in zip(self.rows, self.sizes, strict=True)) >= enough:
             raise ValueError(

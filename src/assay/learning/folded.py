@@ -20,7 +20,7 @@ from assay.claims.claim import Certificate
 from assay.claims.model import StoredModel
 from assay.data import ColumnType, Encoding, RawTable, Schema, Table, raw_table
 from assay.data.columns import LARGEST
-from assay.guarantees.draws import fold_of_rows
+from assay.guarantees.order import fold_of_rows
 from assay.learning.cells import StreamedCells
 from assay.learning.fold_sizes import FoldSizes, of_folds, slip
 from assay.learning.memory import Memory, Sizes, class_scores, remember, sizes_of

@@ -17,11 +17,10 @@ import numpy as np
 from assay import scan
 from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.claims.model import StoredModel
-from assay.guarantees.draws import fold_of_rows
 from assay.guarantees.evidence import Decided, Gathered, Predictions
 from assay.guarantees.fingerprint import data_reference, model_reference
 from assay.guarantees.ledger import DOWN, OUTWARD, Vacuous, claim
-from assay.guarantees.order import BetOrder
+from assay.guarantees.order import BetOrder, fold_of_rows
 from assay.learning import baseline
 from assay.learning.events import Event, Finished, Note, Started
 from assay.learning.folded import FoldedTable, FoldMean, FoldVote
@@ -32,7 +31,7 @@ from assay.learning.problem import Problem, copied, fold_problem
 from assay.learning.search import Budget, Candidate, Search, failures
 from assay.learning.workers import Pool
 from assay.messages import Message
-from assay.model_selection._folds import mean_of_folds
+from assay.model_selection._validation import mean_of_folds
 from assay.theory import concentration
 
 _FIRST = 2  # learners that are tried for the folds that are left when somebody says stop

@@ -21,7 +21,7 @@ from assay.base import Learner
 from assay.data import Column, Table
 from assay.data.columns import LARGEST
 from assay.learning.fold_sizes import FoldSizes, slip
-from assay.theory import conformal, exchangeable
+from assay.theory import exchangeability
 
 MOST_SIZES = 1000
 MOST_EDGES = 50
@@ -48,7 +48,7 @@ class Memory:
         """
         if not self.sizes:
             raise ValueError("every row was fitted to: there are none that sets and intervals could be made of.")
-        j = conformal.conditional_index(self.rows, 1 - coverage, delta / self.compared)
+        j = exchangeability.conditional_index(self.rows, 1 - coverage, delta / self.compared)
         size = self.sizes[math.ceil(j * len(self.sizes) / self.rows) - 1]
         if size >= LARGEST:
             raise ValueError(
@@ -162,9 +162,8 @@ def _below(ordered: np.ndarray, edges: np.ndarray) -> np.ndarray:
 class Drift:
     """Counts new rows, part by part, and tells which columns look otherwise than when the model was made.
 
-    Old and new rows of one source are exchangeable, which all tests rest on and nothing else (`theory.exchangeable`).
-    A level that no training row has is a value by itself: it is looked for among the hold-out rows and the new ones,
-    since training rows cannot have it.
+    All tests rest on one assumption, that old and new rows are exchangeable (`theory.exchangeability`). A level that no
+    training row has is counted by itself, among hold-out rows and new ones, since training rows cannot have it.
     """
 
     def __init__(self, memory: Memory, names: Sequence[str]) -> None:
@@ -202,13 +201,13 @@ class Drift:
         if "edges" not in old:  # text, or a column without any value: its gaps alone are known
             return False
         n, m = old["rows"], new["rows"]
-        gaps = exchangeable.two_sided(new["missing"], n + m + old["missing"] + new["missing"],
+        gaps = exchangeability.two_sided(new["missing"], n + m + old["missing"] + new["missing"],
                                       old["missing"] + new["missing"], m + new["missing"])  # fmt: skip
         if gaps <= alarm / 2:
             return True
         ranks = _ranks(n, self._edges)[:: max(1, self._edges // MOST_TESTED)]
         at = np.searchsorted(old["counts"], ranks, side="left")  # the edge that is the old number of this rank
-        return bool(m) and exchangeable.numbers_differ(ranks, n, new["below"][at], new["up_to"][at], m, alarm / 2)
+        return bool(m) and exchangeability.numbers_differ(ranks, n, new["below"][at], new["up_to"][at], m, alarm / 2)
 
     def _levels_differ(self, old: Mapping[str, Any], new: Mapping[str, Any], alarm: float) -> bool:
         levels = len(new["counts"])
@@ -216,8 +215,8 @@ class Drift:
         strange = sum(old["counts"][levels:])
         if self._held:
             rows = new["missing"] + new["rows"]
-            found = exchangeable.two_sided(new["strange"], self._held + rows, strange + new["strange"], rows)
+            found = exchangeability.two_sided(new["strange"], self._held + rows, strange + new["strange"], rows)
             if found <= alarm / 2:
                 return True
         counts = np.array([*new["counts"], new["missing"]])
-        return exchangeable.levels_differ(known, counts, alarm / 2, (strange, new["strange"]))
+        return exchangeability.levels_differ(known, counts, alarm / 2, (strange, new["strange"]))

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from assay.data import Encoding, RawTable, raw_table
-from assay.guarantees.draws import fold_of_rows
+from assay.guarantees.order import fold_of_rows
 from assay.learning.folded import FoldedTable, FoldMean, FoldVote
 from assay.learning.model import TableModel, checked_input, target_values
 from assay.learning.problem import informative_columns

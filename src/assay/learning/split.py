@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.guarantees.draws import GROUPS, HOLDOUT, permutation
+from assay.guarantees.order import GROUPS, HOLDOUT, permutation
 from assay.messages import Message
 
 FOLDS = 5

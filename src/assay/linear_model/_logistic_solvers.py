@@ -263,7 +263,7 @@ def quasi_separated(problem: Problem, x: np.ndarray) -> bool:
     coef, intercept = problem.unpack(x)
     if max(problem.rows.map(_logistic_problem.largest_score, coef, intercept)) < 15.0:
         return False
-    from assay.optim.lp import weak_separator
+    from assay.optim.constrained import weak_separator
 
     parts = list(problem.rows.blocks())
     signed = np.vstack(

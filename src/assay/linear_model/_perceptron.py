@@ -34,8 +34,7 @@ from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.guarantees.compression import Updates, perceptron_statements
-from assay.guarantees.error_floor import gather
+from assay.guarantees.compression import Updates, gather, perceptron_statements
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.linear_model import _logistic_problem
 from assay.linear_model._base import LinearClassifier, packed

@@ -39,10 +39,9 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
-from assay.guarantees.compression import outside
+from assay.guarantees.compression import Pass, outside, vote_statements
 from assay.guarantees.evidence import NOBODY, OPEN, Decided, Evidence, Gathered, Votes
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
-from assay.guarantees.progressive import Pass, vote_statements
 from assay.linear_model._base import LinearClassifier, packed
 from assay.linear_model._separator import inseparability_claim, separation_claim
 from assay.messages import Message

@@ -32,8 +32,8 @@ from assay.linear_model import _logistic_problem
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_problem import errors
 from assay.messages import Message, named
+from assay.optim.constrained import intersecting_hulls
 from assay.optim.duality import gamma
-from assay.optim.lp import intersecting_hulls
 from assay.params import Count, Flag, check
 from assay.scan import Rows
 from assay.theory.spaces import Linear

@@ -7,10 +7,12 @@ distances to the centroid), calinski_harabasz_score and mutual information; they
 """
 
 from assay.borrowed import borrowed
-from assay.metrics._classes import ClassScore, Limited, class_scores
 from assay.metrics._clusterings import (
+    ClassScore,
     ClusterGeometry,
+    Limited,
     PairCounts,
+    class_scores,
     cluster_geometry,
     davies_bouldin,
     distance_correlation,

@@ -1,10 +1,10 @@
 """Choosing among learners by what can be proved about them; scikit-learn's own tools work as they are."""
 
 from assay.borrowed import borrowed
-from assay.model_selection._folds import CrossValidated
 from assay.model_selection._srm import Candidate, StructuralRiskMinimizer
 from assay.model_selection._tuned_threshold import TunedThresholdClassifierCV
 from assay.model_selection._validation import (
+    CrossValidated,
     LearningCurve,
     Parts,
     PenaltyPath,

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from assay.card import Card
-from assay.naive_bayes._base import log_of
-from assay.naive_bayes._cells import Cells, check_size
+from assay.naive_bayes._base import Cells, check_size, log_of
 from assay.naive_bayes._dependence import CellsNB, TablesOfPairs, _weights, log_shares, pairs_of
 from assay.params import Number
 from assay.scan import Block, Rows

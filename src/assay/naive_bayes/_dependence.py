@@ -21,11 +21,12 @@ from assay.base import fit_log, label_classes, streams
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.naive_bayes._base import BayesClassifier, log_of
-from assay.naive_bayes._cells import (
+from assay.naive_bayes._base import (
+    BayesClassifier,
     Cells,
     cells_of,
     check_size,
+    log_of,
     rows_to_fit,
     rows_to_read,
     types_as_text,

@@ -16,7 +16,7 @@ from sklearn.callback import with_callbacks
 
 from assay.base import label_classes, read_rows, streams
 from assay.card import Card, log
-from assay.naive_bayes._cells import levels_of, rows_to_fit, rows_to_read, types_as_text, types_of_text
+from assay.naive_bayes._base import levels_of, rows_to_fit, rows_to_read, types_as_text, types_of_text
 from assay.naive_bayes._columns import ColumnsNB, Moments
 from assay.params import Choice, Maybe, Number, check
 from assay.scan import Rows

@@ -7,8 +7,7 @@ Distances beyond Minkowski's are in `assay.metrics.distance` and serve as `metri
 from assay.borrowed import borrowed
 from assay.neighbors._k_neighbors import KNeighborsClassifier, KNeighborsRegressor
 from assay.neighbors._lvq import LearningVectorQuantization
-from assay.neighbors._radius import RadiusNeighborsClassifier, RadiusNeighborsRegressor
-from assay.neighbors._unsupervised import NearestNeighbors
+from assay.neighbors._radius import NearestNeighbors, RadiusNeighborsClassifier, RadiusNeighborsRegressor
 
 __all__ = [
     "KNeighborsClassifier",

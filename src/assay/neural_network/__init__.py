@@ -2,7 +2,7 @@
 networks; competition, resonance and maps; threshold gates, Boltzmann machines, restricted and stacked.
 
 Single neurons and their activations are in `assay.neural_network.units`, the steps of back-propagation one by one in
-`assay.neural_network.backprop`.
+`assay.neural_network.units`.
 """
 
 from assay.borrowed import borrowed
@@ -12,7 +12,6 @@ from assay.neural_network._boltzmann import BoltzmannMachine, learn_boltzmann
 from assay.neural_network._cascade import CascadeCorrelationClassifier, CascadeCorrelationRegressor
 from assay.neural_network._competitive import CompetitiveLearning
 from assay.neural_network._elman import ElmanClassifier, ElmanRegressor
-from assay.neural_network._information import LayerInformation, layer_information
 from assay.neural_network._map import SelfOrganizingMap
 from assay.neural_network._multilayer_perceptron import (
     MLPClassifier,
@@ -22,6 +21,7 @@ from assay.neural_network._multilayer_perceptron import (
 )
 from assay.neural_network._rbf import RBFClassifier, RBFRegressor
 from assay.neural_network._rbm import BernoulliRBM
+from assay.neural_network._recurrence import LayerInformation, layer_information
 from assay.neural_network.units import ThresholdNetwork
 
 __all__ = [

@@ -18,9 +18,21 @@ from assay.fitlog import FitLog
 from assay.messages import named
 from assay.neural_network._claims import CertifiedNetwork
 from assay.neural_network._network import UNITS, NetworkParameters, Shape, sums_of_last
-from assay.neural_network._objective import Found, Objective, annealed, evolved, lbfgs
-from assay.neural_network._training import DIVERGED, Diverged, Outcome, Penalty, Rule, Table, TrainingLoop
-from assay.optim.search import multi_start
+from assay.neural_network._training import (
+    DIVERGED,
+    Diverged,
+    Found,
+    Objective,
+    Outcome,
+    Penalty,
+    Rule,
+    Table,
+    TrainingLoop,
+    annealed,
+    evolved,
+    lbfgs,
+)
+from assay.optim.descent import multi_start
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, positive, refuse
 from assay.scan import Rows
 

@@ -18,7 +18,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.messages import Message
 from assay.neural_network._network import OUTPUTS, UNITS, sums_of_last, unpack
-from assay.neural_network._objective import targets
+from assay.neural_network._training import targets
 from assay.scan import Rows
 from assay.theory.spaces import Unbounded
 

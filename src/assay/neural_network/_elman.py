@@ -34,7 +34,6 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.messages import Message, named
 from assay.neural_network._claims import Networks
-from assay.neural_network._objective import Found, lbfgs, targets
 from assay.neural_network._recurrence import (
     UNITS,
     Batch,
@@ -49,6 +48,7 @@ from assay.neural_network._recurrence import (
     start,
     unpacked,
 )
+from assay.neural_network._training import Found, lbfgs, targets
 from assay.params import Choice, Count, Maybe, Number, check, refuse
 from assay.scan import Rows
 

@@ -39,7 +39,7 @@ from assay.neural_network._competitive import Grid
 from assay.params import Choice, Count, Maybe, NameOr, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows
-from assay.theory.population import clustering_bound
+from assay.theory.rademacher import clustering_bound
 
 _LEAST = 1e-6  # of a row: a cell with less of the neighbourhoods of all rows is not moved
 _SAMPLE = 10_000  # rows from which the first plane is drawn

@@ -34,7 +34,7 @@ from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.neural_network._base import Data, Network, learns_by_epochs
 from assay.neural_network._claims import Networks
 from assay.neural_network._network import ATTRIBUTES, PARAMETERS, outputs
-from assay.neural_network._objective import targets
+from assay.neural_network._training import targets
 from assay.params import Choice, refuse
 from assay.scan import Rows
 

@@ -15,7 +15,7 @@ from types import prepare_class
 from typing import Any
 
 from assay.patch._usage import fallen_back, log, used
-from assay.scikit import scikit_parameters
+from assay.stored import scikit_parameters
 
 FITS = ("fit", "fit_predict", "fit_transform", "partial_fit")
 _KEPT = ("_sklearn", "_skl", "_metadata")

@@ -6,20 +6,24 @@ The numbers come from the function of the same name in `assay.plot.frames`. Draw
 `pip install assay[plot]`.
 """
 
-from assay.plot.bayes import tables
-from assay.plot.bayes_nets import dependency_graph
-from assay.plot.clusters import cluster_choice, clusters, explained_variance, loadings, prototypes, silhouettes
-from assay.plot.combining import (
-    code_matrix,
-    costs,
-    diversity_matrices,
-    final_member,
-    kappa_errors,
-    members,
-    rejection,
-    wrapped,
+from assay.plot.bayes_nets import dependency_graph, tables
+from assay.plot.clusters import (
+    cluster_choice,
+    clusters,
+    components,
+    density,
+    ellipses,
+    explained_variance,
+    label_certainty,
+    loadings,
+    neighbor_counts,
+    neighbor_distances,
+    prototypes,
+    silhouettes,
+    state_sequence,
+    topic_words,
+    transitions,
 )
-from assay.plot.diagrams import cascade_growth, escapes, filters, network, u_matrix
 from assay.plot.figures import (
     boundary,
     bounds,
@@ -29,25 +33,44 @@ from assay.plot.figures import (
     default,
     histogram,
     history,
+    information_curve,
+    learning_curve,
     rademacher,
     residuals,
     shattering,
-)
-from assay.plot.hidden import state_sequence, topic_words, transitions
-from assay.plot.kernels import alphas, dual_gap, kernel_matrix, support_vectors
-from assay.plot.linear import coefficient_path, descents, mistakes, projection, surface, votes
-from assay.plot.mixtures import components, density, ellipses
-from assay.plot.neighbors import label_certainty, neighbor_counts, neighbor_distances
-from assay.plot.networks import loss_curve, trial
-from assay.plot.theory import (
-    information_curve,
-    learning_curve,
     structural_risk,
     surrogate_losses,
     tightness,
     version_space,
 )
-from assay.plot.trees import importance, margins, out_of_bag, row_weights, tree
+from assay.plot.linear import (
+    alphas,
+    coefficient_path,
+    descents,
+    dual_gap,
+    kernel_matrix,
+    mistakes,
+    projection,
+    support_vectors,
+    surface,
+    votes,
+)
+from assay.plot.networks import cascade_growth, escapes, filters, loss_curve, network, trial, u_matrix
+from assay.plot.trees import (
+    code_matrix,
+    costs,
+    diversity_matrices,
+    final_member,
+    importance,
+    kappa_errors,
+    margins,
+    members,
+    out_of_bag,
+    rejection,
+    row_weights,
+    tree,
+    wrapped,
+)
 
 __all__ = [
     "alphas",

@@ -1,16 +1,232 @@
-"""Figures of Bayesian networks: the graph, each node with its table."""
+"""Figures of naive Bayes (the distributions of each column) and of Bayesian networks (the graph with its tables).
 
-from itertools import product
-from typing import TYPE_CHECKING, Any
+Nodes of the graph stand in layers, children below parents (Sugiyama, Tagawa and Toda 1981). An edge that passes layers
+has a place of its own in each, so that it meets no node there. Layers are ordered by the mean places of neighbours, up
+and down, and the order with the fewest crossings is kept; then places move towards their neighbours as far as there is
+room.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
-from assay.plot.figures import BLUE, GREY, INK, _canvas, _short
+from assay.plot.figures import BLUE, CLASS_COLOURS, GREY, INK, _canvas, _short
 from assay.plot.frames import Frame
-from assay.plot.layers import layered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_MOST_PANELS = 4
+_MOST_WORDS = 12
+
+
+class ColumnShares(NamedTuple):
+    """What a panel shows: P(level | class) (K, levels) by level, or a density (K, points) over numbers."""
+
+    name: str
+    levels: list[str]
+    at: np.ndarray
+    shares: np.ndarray
+
+
+def tables_frame(model: Any, columns: Sequence[int] | None = None) -> list[ColumnShares]:
+    """Return what each class says of the columns: shares of levels, normal densities of numbers, or of counts the words
+    that tell the classes apart most."""
+    if hasattr(model, "feature_count_"):
+        return [_words(model)]
+    names = _names(model)
+    chosen = range(min(len(names), _MOST_PANELS)) if columns is None else columns
+    shares = model.shares_ if hasattr(model, "shares_") else [_exp(table) for table in model.tables_]
+    return [_panel(model, j, names[j], shares[j]) for j in chosen]
+
+
+def tables(model: Any, columns: Sequence[int] | None = None) -> "Figure":
+    """Draw for each class the shares of levels, or the density of numbers, of the columns given (the first four)."""
+    frames = tables_frame(model, columns)
+    figure, panels = _canvas(len(frames))
+    K = len(model.classes_)
+    for axes, frame in zip(panels, frames, strict=True):
+        for k, label in enumerate(model.classes_):
+            colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
+            if frame.levels:
+                places = np.arange(len(frame.levels)) + (k - (K - 1) / 2) * 0.8 / K
+                axes.bar(places, frame.shares[k], 0.8 / K, color=colour, label=_short(label))
+                axes.set_xticks(range(len(frame.levels)), [_short(level) for level in frame.levels], rotation=45)
+            else:
+                axes.plot(frame.at, frame.shares[k], color=colour, label=_short(label))
+        axes.set(title=_short(frame.name, 30), ylabel="P(value | class)" if frame.levels else "p(value | class)")
+    panels[0].legend(frameon=False)
+    return figure
+
+
+def _panel(model: Any, j: int, name: str, shares: np.ndarray | None) -> ColumnShares:
+    return _normal(model, j, name) if shares is None else _levels(model, j, name, shares)
+
+
+def _exp(table: np.ndarray | None) -> np.ndarray | None:
+    return None if table is None else np.exp(table)
+
+
+def _names(model: Any) -> list[str]:
+    d = model.n_features_in_
+    return [str(name) for name in getattr(model, "feature_names_in_", [f"column {j}" for j in range(d)])]
+
+
+def _words(model: Any) -> ColumnShares:
+    weights, names = model.feature_log_prob_, _names(model)
+    finite = np.where(np.isfinite(weights), weights, np.min(weights, where=np.isfinite(weights), initial=0.0))
+    best = np.argsort(-np.ptp(finite, axis=0), kind="stable")[:_MOST_WORDS]
+    return ColumnShares("columns that tell most", [names[j] for j in best], best, np.exp(-np.abs(finite[:, best])))
+
+
+def _levels(model: Any, j: int, name: str, shares: np.ndarray) -> ColumnShares:
+    column = None if model.columns_ is None else model.columns_[j]
+    found = list(column.levels) if column is not None and column.kind != "numeric" else []
+    if not found and not hasattr(model, "is_cut_"):
+        first = int(np.maximum(model.n_levels_[:j], 0).sum())
+        found = [f"{value:g}" for value in model.level_values_[first : first + shares.shape[1]]]
+    if not found:
+        first = int(model.n_values_[:j].sum())
+        values = [f"{value:g}" for value in model.values_[first : first + model.n_values_[j]]]
+        found = ["less", *(f">= {value}" for value in values)] if model.is_cut_[j] else values
+    found += ["missing"] * (shares.shape[1] - len(found))
+    return ColumnShares(name, found, np.arange(len(found)), shares)
+
+
+def _normal(model: Any, j: int, name: str) -> ColumnShares:
+    at = int(np.sum(model.n_levels_[:j] < 0))
+    theta, deviation = model.theta_[:, at], np.sqrt(model.var_[:, at])
+    x = np.linspace((theta - 3 * deviation).min(), (theta + 3 * deviation).max(), 200)
+    apart = (x - theta[:, None]) / deviation[:, None]
+    return ColumnShares(name, [], x, np.exp(-0.5 * apart**2) / (np.sqrt(2 * np.pi) * deviation[:, None]))
+
+
+_SWEEPS = 24
+_STEPS = 100
+_GAP = 0.25  # between two places of a layer
+
+
+class Layout(NamedTuple):
+    """x and layer of each node; of each edge its x in the layers from parent to child, both among them."""
+
+    x: np.ndarray
+    layer: np.ndarray
+    routes: list[list[float]]
+
+
+class _Places(NamedTuple):
+    """Nodes, and after them the places of long edges; `up` and `down` are their neighbours in the layers beside."""
+
+    layers: list[list[int]]
+    up: list[list[int]]
+    down: list[list[int]]
+    width: list[float]
+    chains: list[list[int]]
+
+
+def layered(parents: Sequence[Sequence[int]], order: Sequence[int], width: Sequence[float]) -> Layout:
+    """Return the layout of a graph; `order` has parents before children, `width` the room that each node takes."""
+    layer = _layers(parents, order)
+    places = _places(parents, layer, width)
+    best, fewest = [list(one) for one in places.layers], _crossings(places.layers, places.down)
+    for sweep in range(_SWEEPS):
+        _sort(places, downwards=sweep % 2 == 0)
+        crossings = _crossings(places.layers, places.down)
+        if crossings < fewest:
+            best, fewest = [list(one) for one in places.layers], crossings
+    x = _spread(places._replace(layers=best))
+    return Layout(x[: len(parents)], layer, [[float(x[one]) for one in chain] for chain in places.chains])
+
+
+def _layers(parents: Sequence[Sequence[int]], order: Sequence[int]) -> np.ndarray:
+    """Return the layer of each node: as high as its parents let it, unless it has more children, then near these."""
+    found = np.zeros(len(parents), dtype=int)
+    children: list[list[int]] = [[] for _ in parents]
+    for node in order:
+        found[node] = max((found[one] + 1 for one in parents[node]), default=0)
+        for one in parents[node]:
+            children[one].append(node)
+    for node in reversed(order):
+        if len(children[node]) > len(parents[node]):
+            found[node] = min(found[one] for one in children[node]) - 1
+    return found
+
+
+def _places(parents: Sequence[Sequence[int]], layer: np.ndarray, width: Sequence[float]) -> _Places:
+    layers: list[list[int]] = [np.flatnonzero(layer == k).tolist() for k in range(layer.max(initial=0) + 1)]
+    up: list[list[int]] = [[] for _ in parents]
+    down: list[list[int]] = [[] for _ in parents]
+    found = _Places(layers, up, down, list(width), [])
+    for child, above in enumerate(parents):
+        for parent in above:
+            chain = [parent]
+            for k in range(layer[parent] + 1, layer[child]):
+                chain.append(len(found.width))
+                found.width.append(0.0)
+                layers[k].append(chain[-1])
+                up.append([])
+                down.append([])
+            chain.append(child)
+            for one, other in pairwise(chain):
+                down[one].append(other)
+                up[other].append(one)
+            found.chains.append(chain)
+    return found
+
+
+def _sort(places: _Places, downwards: bool) -> None:
+    """Order each layer by the mean places of the neighbours in the layer before it."""
+    layers, near = (places.layers, places.up) if downwards else (places.layers[::-1], places.down)
+    for before, here in pairwise(layers):
+        at = {one: k for k, one in enumerate(before)}
+        own = {one: k for k, one in enumerate(here)}
+        mean = {one: np.mean([at[other] for other in near[one]]) if near[one] else own[one] for one in here}
+        here.sort(key=lambda one: (mean[one], own[one]))
+
+
+def _crossings(layers: Sequence[Sequence[int]], down: Sequence[Sequence[int]]) -> int:
+    total = 0
+    for here, below in pairwise(layers):
+        at = {one: k for k, one in enumerate(below)}
+        ends = np.array([end for one in here for end in sorted(at[other] for other in down[one])])
+        starts = np.array([k for k, one in enumerate(here) for _ in down[one]])
+        crossed = (ends[:, None] > ends) & (starts[:, None] < starts)
+        total += int(crossed.sum())
+    return total
+
+
+def _spread(places: _Places) -> np.ndarray:
+    """Return the x of all places: near their neighbours, in the order of the layer, and so far apart that all fit."""
+    x = np.zeros(len(places.width))
+    for here in places.layers:
+        x[here] = _apart(places, here)
+        x[here] -= x[here].mean()
+    for sweep in range(_STEPS):
+        for here in places.layers if sweep % 2 == 0 else places.layers[::-1]:
+            offset = _apart(places, here)
+            pulls = [_pull(places, one, x) for one in here]
+            wished, weight = (np.array(part) for part in zip(*pulls))
+            x[here] = isotonic_regression(wished - offset, weights=weight).x + offset
+    return x
+
+
+def _pull(places: _Places, one: int, x: np.ndarray) -> tuple[float, float]:
+    """Return where the neighbours of a place would have it, and how strongly: a long edge should run straight first."""
+    near = places.up[one] + places.down[one]
+    pulls = [8.0 if places.width[one] == places.width[other] == 0 else 2.0 if places.width[other] == 0 else 1.0
+             for other in near]  # fmt: skip
+    return (float(np.average(x[near], weights=pulls)), float(sum(pulls))) if near else (float(x[one]), 0.1)
+
+
+def _apart(places: _Places, here: Sequence[int]) -> np.ndarray:
+    """Return how far from the first each place of a layer must stand, at least."""
+    width = np.array([places.width[one] for one in here])
+    return np.concatenate([[0.0], np.cumsum((width[:-1] + width[1:]) / 2 + _GAP)])
+
 
 _MOST_NODES = 80
 _MOST_ROWS, _MOST_COLUMNS = 9, 5  # of a table that is written out

@@ -9,7 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import confusion_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from assay.theory import plan
+from assay.claims.claim import Certificate
+from assay.kernels import Kernel
+from assay.losses import surrogates
+from assay.metrics import silhouette_samples
+from assay.textbook.concepts import VersionSpace
+from assay.theory import bottleneck, plan
 from assay.theory.rademacher import Suprema, monte_carlo
 from assay.theory.spaces import Space
 
@@ -254,3 +259,185 @@ def surface(value: Callable[[np.ndarray], float], runs: Mapping[str, Any], steps
     axes = [np.linspace(low[j] - pad[j], high[j] + pad[j], steps) for j in range(2)]
     values = np.array([[float(value(np.array([a, b]))) for a in axes[0]] for b in axes[1]])
     return {"x": axes[0], "y": axes[1], "values": values, "paths": paths}
+
+
+def clusters(model: Any, X: Any, columns: tuple[int, int] = (0, 1)) -> Frame:
+    """Return `x` (n, 2), two columns of the rows, the `label` of each row, and `centers` (k, 2)."""
+    check_is_fitted(model)
+    X, at = np.asarray(X, dtype=np.float64), list(columns)
+    if X.ndim != 2 or len(at) != 2 or not all(0 <= j < X.shape[1] for j in at):
+        raise ValueError(f"clusters: columns must be two of the {X.shape[-1]} columns of X; got {columns!r}.")
+    return {"x": X[:, at], "label": model.predict(X), "centers": model.cluster_centers_[:, at]}
+
+
+def cluster_choice(found: Any) -> Frame:
+    """Return the curves of a `cluster.Sweep`: `k`, `rmsstd`, `silhouette`, and the k that each of them chooses."""
+    consecutive = len(found.ks) >= 3 and bool(np.all(np.diff(found.ks) == 1))
+    widest = None if np.isnan(found.silhouette).all() else found.widest
+    return {
+        "k": found.ks,
+        "rmsstd": found.rmsstd,
+        "silhouette": found.silhouette,
+        "elbow": found.elbow if consecutive else None,
+        "widest": widest,
+    }
+
+
+def silhouettes(X: Any, labels: Any) -> Frame:
+    """Return the silhouette `width` of each row, by cluster and falling within it, and the `label` beside it."""
+    labels = np.asarray(labels)
+    width = silhouette_samples(X, labels)
+    order = np.lexsort((-width, labels))
+    return {"width": width[order], "label": labels[order], "mean": float(width.mean())}
+
+
+def explained_variance(model: Any) -> Frame:
+    """Return the `ratio` of the variance that each component explains, and the `total` up to it."""
+    check_is_fitted(model)
+    ratio = np.asarray(model.explained_variance_ratio_)
+    return {"component": np.arange(1, len(ratio) + 1), "ratio": ratio, "total": np.cumsum(ratio)}
+
+
+_BINS = 40
+
+
+def support_vectors(model: Any, X: Any, y: Any, steps: int = 200) -> Frame:
+    """Return the frame of `boundary`, the scores on its grid (two classes), and which rows are support vectors.
+
+    `scores` (steps, steps) has the boundary at 0 and the margins at -1 and +1; `support` are the places of the support
+    vectors, `violated` tells which of them lie inside the margin or on the wrong side (|y f(x)| < 1 up to rounding).
+    """
+    check_is_fitted(model)
+    if not hasattr(model, "support_"):
+        raise ValueError(f"{type(model).__name__}: has no support vectors to draw.")
+    frame = boundary(model, X, y, steps)
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    support = np.asarray(model.support_)
+    frame |= {"support": X[support], "violated": np.zeros(len(support), bool)}
+    if len(frame["classes"]) == 2:
+        grid = np.stack(np.meshgrid(frame["x"], frame["y"]), axis=-1).reshape(-1, 2)
+        frame["scores"] = model.decision_function(grid).reshape(steps, steps)
+        sign = np.where(y[support] == frame["classes"][1], 1.0, -1.0)
+        frame["violated"] = sign * model.decision_function(X[support]) < 1 - 1e-2
+    return frame
+
+
+def dual_gap(models: Mapping[str, Any]) -> dict[str, Frame]:
+    """Return for each fitted model `seconds`, `excess` (objective minus the lowest one it reached) and `violation`
+    (duality gap, or how far the optimality conditions are broken) of each iteration."""
+    found = {}
+    for name, model in models.items():
+        told = history(model)
+        excess = told["objective"] - told["objective"].min()
+        found[name] = {"seconds": told["seconds"], "excess": excess, "violation": told["violation"]}
+    return found
+
+
+def alphas(model: Any, n_rows: int | None = None) -> Frame:
+    """Return the dual variables alpha_i = |beta_i| of each function, with `edges` and `counts` of their histogram.
+
+    `zero` counts rows that are no support vectors (of `n_rows`, by default those of the fit), `bound` those at C, which
+    is infinity where the model has none.
+    """
+    check_is_fitted(model)
+    if not hasattr(model, "pair_coef_"):
+        raise ValueError(f"{type(model).__name__}: has no dual variables to draw.")
+    alpha = np.abs(model.pair_coef_)
+    rows = n_rows or getattr(model, "shape_fit_", (alpha.shape[1],))[0]
+    positive = alpha[alpha > 0]
+    C = float(getattr(model, "C", np.inf))
+    top = C if np.isfinite(C) and positive.max(initial=0.0) <= C else float(positive.max(initial=1.0))
+    counts, edges = np.histogram(positive, bins=_BINS, range=(0.0, top))
+    return {
+        "alpha": alpha,
+        "counts": counts,
+        "edges": edges,
+        "zero": int(rows * len(alpha) - len(positive)),
+        "bound": int(np.sum(positive >= C * (1 - 1e-9))),
+        "C": C,
+    }
+
+
+def kernel_matrix(kernel: Kernel, X: Any, y: Any) -> Frame:
+    """Return the Gram matrix with rows ordered by class, each class in the order given.
+
+    `gram` (n, n), `borders` (n_classes + 1,) the first place of each class, `classes`, and `across` (n_classes,
+    n_classes) the largest kernel value between two classes.
+    """
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    gram = kernel(X[order])
+    borders = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+    parts = [slice(*borders[k : k + 2]) for k in range(len(classes))]
+    across = np.array([[gram[one, other].max() for other in parts] for one in parts])
+    return {"gram": gram, "borders": borders, "classes": classes, "across": across, "order": order}
+
+
+def tightness(certificates: Mapping[str, Certificate], errors: Mapping[str, float] | None = None) -> Frame:
+    """Return `names`, `kinds`, `bounds` (names, kinds; NaN where there is none) and `errors` (NaN: not known)."""
+    found = {
+        name: {claim.kind: claim.value for claim in one.claims if claim.quantity and claim.direction == "upper"}
+        for name, one in certificates.items()
+    }
+    kinds = list(dict.fromkeys(kind for bounds in found.values() for kind in bounds))
+    if not kinds:
+        raise ValueError("tightness: none of these certificates bounds an error on new data.")
+    table = np.array([[bounds.get(kind, np.nan) for kind in kinds] for bounds in found.values()])
+    known = np.array([(errors or {}).get(name, np.nan) for name in found])
+    return {"names": list(found), "kinds": kinds, "bounds": table, "errors": known}
+
+
+def version_space(space: VersionSpace, rows: ArrayLike, labels: Sequence[int], steps: int = 60) -> Frame:
+    """Observe the rows; return `sizes`, `rows`, and on a grid `x`, `y` the `share` of hypotheses left that say +1."""
+    X = np.asarray(rows, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] != 2 or len(X) != len(labels):
+        raise ValueError(f"version_space: needs rows of the plane and a label for each; got shape {X.shape}.")
+    for row, label in zip(X, labels):
+        space.observe(row, int(label))
+    low, high = X.min(axis=0), X.max(axis=0)
+    pad = np.where(high > low, 0.15 * (high - low), 1.0)
+    x, y = (np.linspace(low[j] - pad[j], high[j] + pad[j], steps) for j in range(2))
+    grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    votes = [np.asarray(one(grid)) > 0 for one in space.hypotheses]
+    share = np.mean(votes, axis=0) if votes else np.full(len(grid), np.nan)
+    return {"sizes": space.sizes, "rows": X, "x": x, "y": y, "share": share.reshape(steps, steps)}
+
+
+def surrogate_losses(margins: ArrayLike | None = None) -> Frame:
+    """Return `margin`, and `losses`: every loss of the margin by name."""
+    z = np.linspace(-3.0, 3.0, 601) if margins is None else np.asarray(margins, dtype=np.float64)
+    return {"margin": z, "losses": surrogates(z)}
+
+
+def structural_risk(errors: ArrayLike, dimensions: ArrayLike, rows: int, delta: float = 0.05) -> Frame:
+    """Return `dimension`, `empirical` risk, `confidence` (Vapnik's term for that VC dimension), their sum `bound`, and
+    the place `best` of its least value.
+
+    confidence = sqrt((h (ln(2 n / h) + 1) + ln(4 / delta)) / n); classes are nested, h growing.
+    """
+    h, empirical = np.asarray(dimensions, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    grow = h.ndim == 1 and len(h) > 0 and bool(np.all(np.diff(h) > 0))
+    if h.shape != empirical.shape or not grow or h[0] < 1 or h[-1] > 2 * rows:
+        raise ValueError("structural_risk: an error for each VC dimension, which grow from at least 1 to at most 2 n.")
+    confidence = np.sqrt((h * (np.log(2 * rows / h) + 1) + np.log(4 / delta)) / rows)
+    bound = empirical + confidence
+    return {
+        "dimension": h,
+        "empirical": empirical,
+        "confidence": confidence,
+        "bound": bound,
+        "best": int(bound.argmin()),
+    }
+
+
+def information_curve(joint: ArrayLike, **options: Any) -> Frame:
+    """Return `beta`, `compression` I(X;Z), `relevance` I(Z;Y), and their limits H(X) and I(X;Y)."""
+    table = np.asarray(joint, dtype=np.float64)
+    points = bottleneck.information_curve(table, **options)
+    columns = {name: np.array([getattr(one, name) for one in points]) for name in bottleneck.CurvePoint._fields}
+    limits = {
+        "compression_limit": bottleneck.entropy(table.sum(axis=1)),
+        "relevance_limit": bottleneck.mutual_information(table),
+    }
+    return columns | limits

@@ -1,12 +1,13 @@
-"""Figures of linear models and of descents."""
+"""Figures of linear models, descents and kernel machines."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from assay.kernels import Kernel
 from assay.plot import frames
-from assay.plot.figures import CLASS_COLOURS, INK, _canvas, _short
+from assay.plot.figures import BLUE, CLASS_COLOURS, GREY, INK, ORANGE, _canvas, _short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,4 +93,85 @@ def surface(value: Callable[[np.ndarray], float], runs: Mapping[str, Any]) -> "F
         )
     axes.set(xlabel="first parameter", ylabel="second parameter", title="Paths of descent")
     axes.legend(frameon=False)
+    return figure
+
+
+def support_vectors(model: Any, X: Any, y: Any) -> "Figure":
+    """Draw rows of two features, the boundary, for two classes the margins f = -1 and f = +1, and the support vectors:
+    a ring for one on the margin, a filled one for one that violates it."""
+    frame = frames.support_vectors(model, X, y)
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    figure, (axes,) = _canvas(1)
+    from matplotlib.colors import ListedColormap
+
+    colours = [CLASS_COLOURS[k % len(CLASS_COLOURS)] for k in range(len(frame["classes"]))]
+    axes.pcolormesh(
+        frame["x"], frame["y"], frame["codes"], cmap=ListedColormap(colours), alpha=0.15, vmin=-0.5,
+        vmax=len(colours) - 0.5, shading="nearest", rasterized=True,
+    )  # fmt: skip
+    for label, colour in zip(frame["classes"], colours, strict=True):
+        mine = y == label
+        axes.scatter(X[mine, 0], X[mine, 1], s=14, color=colour, linewidths=0, label=_short(label))
+    if "scores" in frame:
+        lines: Any = {"linestyles": ["--", "-", "--"], "linewidths": [1, 1.5, 1]}
+        axes.contour(frame["x"], frame["y"], frame["scores"], levels=[-1.0, 0.0, 1.0], colors=INK, **lines)
+    for violated, width, label in ((False, 0.8, "support vector"), (True, 1.8, "inside the margin")):
+        points = frame["support"][frame["violated"] == violated]
+        if len(points):
+            axes.scatter(
+                points[:, 0], points[:, 1], s=50, facecolors="none", edgecolors=INK, linewidths=width, label=label
+            )
+    names = getattr(model, "feature_names_in_", ("x0", "x1"))
+    axes.grid(visible=False)
+    share = f"{len(frame['support'])} of {len(X)} rows are support vectors"
+    axes.set(xlabel=_short(names[0], 28), ylabel=_short(names[1], 28), title=share)
+    axes.legend(framealpha=0.9, fontsize=7, loc="upper right")
+    return figure
+
+
+def dual_gap(models: Mapping[str, Any]) -> "Figure":
+    """Draw, against time, how far each fit was from the objective it reached and from optimality."""
+    figure, (left, right) = _canvas(2)
+    for k, (name, one) in enumerate(frames.dual_gap(models).items()):
+        colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
+        left.plot(one["seconds"], one["excess"], color=colour, marker=".", markersize=3, linewidth=1, label=name)
+        right.plot(one["seconds"], one["violation"], color=colour, marker=".", markersize=3, linewidth=1, label=name)
+    left.set(xlabel="seconds", ylabel="objective - lowest objective", title="Objective")
+    right.set(xlabel="seconds", ylabel="gap or violation", title="Distance from optimality")
+    for axes in (left, right):
+        axes.set_yscale("symlog", linthresh=1e-12)
+        axes.set_ylim(bottom=0)
+    left.legend(frameon=False)
+    return figure
+
+
+def alphas(model: Any, n_rows: int | None = None) -> "Figure":
+    """Draw the histogram of the dual variables of the support vectors, and how many rows have none or are at C."""
+    frame = frames.alphas(model, n_rows)
+    figure, (axes,) = _canvas(1)
+    axes.stairs(frame["counts"], frame["edges"], fill=True, color=BLUE)
+    if np.isfinite(frame["C"]):
+        axes.axvline(frame["C"], color=ORANGE, linewidth=1, label=f"C = {frame['C']:g} ({frame['bound']:,} rows)")
+        axes.legend(frameon=False)
+    axes.set(xlabel="alpha", ylabel="support vectors", title=f"Dual variables ({frame['zero']:,} more are zero)")
+    return figure
+
+
+def kernel_matrix(kernel: Kernel, X: Any, y: Any) -> "Figure":
+    """Draw the Gram matrix with rows ordered by class: classes that a kernel tells apart are blocks on the diagonal."""
+    frame = frames.kernel_matrix(kernel, X, y)
+    figure, (axes,) = _canvas(1, height=4.4)
+    shown = axes.imshow(frame["gram"], cmap="Blues", interpolation="nearest", rasterized=True)
+    figure.colorbar(shown, ax=axes, shrink=0.8)
+    for border in frame["borders"][1:-1] - 0.5:
+        axes.axhline(border, color=GREY, linewidth=1)
+        axes.axvline(border, color=GREY, linewidth=1)
+    middles = (frame["borders"][1:] + frame["borders"][:-1] - 1) / 2
+    labels = [_short(label) for label in frame["classes"]]
+    axes.set_xticks(middles, labels)
+    axes.set_yticks(middles, labels)
+    axes.grid(visible=False)
+    apart = frame["across"][~np.eye(len(labels), dtype=bool)]
+    largest = f"largest value between classes {apart.max():.2g}" if len(apart) else ""
+    axes.set(title=largest, xlabel="rows by class", ylabel="rows by class")
     return figure

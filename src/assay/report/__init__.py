@@ -11,7 +11,7 @@ __all__ = ["prepare", "write_report"]
 
 def write_report(result: "Study", path: str | os.PathLike[str], source: str) -> None:
     """Write the page; an existing file is replaced in one step."""
-    from assay.report.page import write_page
+    from assay.report.env import write_page
     from assay.report.views import shown_of
 
     write_page(shown_of(result), path, source)

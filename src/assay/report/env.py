@@ -1,19 +1,55 @@
-"""The templates of report and studio: found in their rooms, everything escaped, words from one table."""
+"""Templates of report and studio, their words in each language, and report.html.
 
+Everything that comes from the data (column names, labels, file names) is escaped. The report needs no other file.
+"""
+
+import os
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from assay.claims.sentences import outward, percent, up
+from assay.files import written_whole
 from assay.messages import Message, from_plain
 from assay.messages import render as rendered
 from assay.report import charts
-from assay.report.words import translator
+from assay.report.words_en import WORDS as ENGLISH
+from assay.report.words_zh import WORDS as CHINESE
 from assay.text import shown
+
+LANGUAGES = {"en": ("English", ENGLISH), "zh": ("中文", CHINESE)}
+
+
+def translator(language: str) -> Callable[..., str]:
+    """Return what gives the words of a key; values in braces are filled in.
+
+    >>> translator("en")("rows", n="1,000")
+    '1,000 rows'
+    """
+    table = LANGUAGES.get(language, LANGUAGES["en"])[1]
+
+    def words(key: str, **values: object) -> str:
+        return table[key].format(**values) if values else table[key]
+
+    return words
+
+
+def language_of(cookie: str | None, accepted: str) -> str:
+    """Return the language that a reader chose, or that the browser asks for first among those there are.
+
+    >>> language_of(None, "fr, zh-CN;q=0.8, en;q=0.5")
+    'zh'
+    """
+    if cookie in LANGUAGES:
+        return cookie
+    asked = (part.split(";")[0].strip()[:2].lower() for part in accepted.split(","))
+    return next((one for one in asked if one in LANGUAGES), "en")
+
 
 _LONGEST = 2_000
 
@@ -112,3 +148,16 @@ def named(one: dict[str, Any], language: str) -> str:
     'k均值聚类'
     """
     return one["zh"] if language == "zh" and one["zh"] else one.get("method", one["name"])
+
+
+def write_page(found: dict[str, Any], path: str | os.PathLike[str], source: str) -> None:
+    """Write the page of what a study found."""
+    with written_whole(path) as part:
+        part.write_text(page(found, source), encoding="utf-8")
+
+
+def page(found: dict[str, Any], source: str, language: str = "en") -> str:
+    """Return the report as HTML text."""
+    values = {name: found[name] for name in ("task", "metric", "card", "folds")} | {"rows": found["leaderboard"]}
+    style, icon = Markup(asset("style.css")), quote(asset("icon.svg"))
+    return render("report/page.html", language, found=found, source=source, style=style, icon=icon, **values)

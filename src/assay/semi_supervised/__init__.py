@@ -6,8 +6,7 @@ from assay.semi_supervised._entropy_logistic import EntropyLogisticRegression, T
 from assay.semi_supervised._graph import LabelPropagation, LabelSpreading, graph_kernel, neighbour_graph
 from assay.semi_supervised._labels import UNLABELLED, labelled, labelled_rows
 from assay.semi_supervised._masked import MaskedFeatures
-from assay.semi_supervised._self_training import SelfTrainingClassifier
-from assay.semi_supervised._vouched import VouchedClassifier
+from assay.semi_supervised._self_training import SelfTrainingClassifier, VouchedClassifier
 
 __all__ = [
     "UNLABELLED",

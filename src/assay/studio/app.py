@@ -18,7 +18,7 @@ from assay.studio.jobs import Refused
 from assay.studio.pages import model, more, page, run, table
 from assay.studio.security import Guard, Settings, too_large
 from assay.studio.workspace import Workspace
-from assay.web.requests import TooLarge, icon
+from assay.web import TooLarge, icon
 
 ROUTES = [
     Route("/", table.home),

@@ -26,7 +26,7 @@ from urllib.parse import parse_qs
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from assay.web.requests import Counted, TooLarge, authorities, declared, headers_of, network_of
+from assay.web import Counted, TooLarge, authorities, declared, headers_of, network_of
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

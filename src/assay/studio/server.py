@@ -14,8 +14,7 @@ from tempfile import TemporaryDirectory
 from assay.studio.app import known, studio
 from assay.studio.project import Project, default_folder
 from assay.studio.security import Settings
-from assay.web.listening import ended_by_signals, listener, server
-from assay.web.requests import LOOPBACK, host_of
+from assay.web import LOOPBACK, ended_by_signals, host_of, listener, server
 
 _PAGE = (
     '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'

@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.base import Learner, read_rows, require_finite, streams
 from assay.kernels import Gaussian, IndefiniteKernelWarning, Kernel, Linear, Precomputed, choose_kernel, named_kernel
 from assay.kernels._algebra import NAMES, Function
-from assay.kernels._psd import least_eigenvalue
-from assay.kernels._tiles import MatrixTiles, SingleExpansion, Tiles, double_expansion, tiles
+from assay.kernels._tiles import MatrixTiles, SingleExpansion, Tiles, double_expansion, least_eigenvalue, tiles
 from assay.params import Constraint, Count, Flag, Maybe, Number, Positive, positive, refuse
 from assay.scan import Rows, rows_per_block, thread_map
 from assay.scan.memory import MemoryRows

@@ -1,7 +1,7 @@
 """What kernel machines prove about their training rows and say about new data (the producer's side; the checker has its
 own).
 
-Scores are recomputed in double precision; every published number is enlarged by more than rounding can hide.
+MarginScores are recomputed in double precision; every published number is enlarged by more than rounding can hide.
 """
 
 import math
@@ -19,7 +19,7 @@ from assay.data.blocks import Block
 from assay.guarantees.compression import Supported, kernel_perceptron_statement, support_statement
 from assay.guarantees.evidence import NOBODY, OPEN, Norm
 from assay.guarantees.ledger import Statement
-from assay.guarantees.margins import Scores, statements
+from assay.guarantees.margins import MarginScores, statements
 from assay.kernels import Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from assay.kernels._tiles import double_expansion
 from assay.losses import log_loss
@@ -408,7 +408,7 @@ def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotAppli
     intercept = bool(getattr(machine, "fit_intercept", True))
     parameters = (machine, machine._kernel(), intercept)
     slack += 64 * (rows.n_features * len(machine.pair_coef_) + len(machine.support_) + 64) * _UNIT
-    yield from statements(Scores(_margins, parameters, norm, len(machine.classes_), intercept, slack), rows)
+    yield from statements(MarginScores(_margins, parameters, norm, len(machine.classes_), intercept, slack), rows)
 
 
 def _length(machine: Any) -> tuple[float, float]:

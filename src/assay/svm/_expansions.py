@@ -15,7 +15,7 @@ from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import Statement
 from assay.kernels import Kernel, Precomputed
-from assay.kernels._psd import expand
+from assay.kernels._tiles import expand
 from assay.params import refuse
 from assay.scan import Rows, one_blas_thread
 from assay.svm._base import KernelMachine

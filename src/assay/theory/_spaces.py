@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from assay.messages import Message
 from assay.theory import _checks as check
-from assay.theory import _patterns, shatter
+from assay.theory import _patterns, vc
 from assay.theory._patterns import Rule
 from assay.theory.concentration import binomial_sum, log_binomial_sum
 from assay.theory.vc import cover, log_cover, log_sauer, sauer
@@ -156,15 +156,15 @@ class LiftedSpace(Space):
         raise NotImplementedError
 
     def _masks(self, points: np.ndarray) -> set[int]:
-        return shatter.cells(self._lift(points))
+        return vc.cells(self._lift(points))
 
-    def _separation(self, points: np.ndarray, labels: np.ndarray) -> shatter.Separation:
-        return shatter.separate_lifted(self._lift(points), labels)
+    def _separation(self, points: np.ndarray, labels: np.ndarray) -> vc.Separation:
+        return vc.separate_lifted(self._lift(points), labels)
 
     def realizes(self, points: ArrayLike, labels: ArrayLike) -> bool:
         return self.separation(points, labels).separable
 
-    def separation(self, points: ArrayLike, labels: ArrayLike) -> shatter.Separation:
+    def separation(self, points: ArrayLike, labels: ArrayLike) -> vc.Separation:
         """Return a separator of these labels, or the weights that prove there is none; decided exactly."""
         points = self._points(points)
         return self._separation(points, _patterns.signs(labels, len(points)))
@@ -173,7 +173,7 @@ class LiftedSpace(Space):
         best = max(self._masks(X), key=lambda mask: _patterns.score(mask, gain))
         found = self._separation(X, _patterns.unpack({best}, len(X))[0])
         assert found.normal is not None
-        return shatter.LiftedRule(found.normal, self._lift)
+        return vc.LiftedRule(found.normal, self._lift)
 
 
 @dataclass(frozen=True)
@@ -475,7 +475,7 @@ class HalfSpaces(LiftedSpace):
         return log_cover(n, self.d + 1) if self.bias else log_binomial_sum(n, self.d)
 
     def _lift(self, points: np.ndarray) -> list[list]:
-        return shatter.monomials(points, 1, constant=self.bias)
+        return vc.monomials(points, 1, constant=self.bias)
 
 
 @dataclass(frozen=True)
@@ -497,7 +497,7 @@ class PolynomialClassifiers(LiftedSpace):
         return log_cover(n, self.vc_dimension)
 
     def _lift(self, points: np.ndarray) -> list[list]:
-        return shatter.monomials(points, self.degree, constant=True)
+        return vc.monomials(points, self.degree, constant=True)
 
 
 @dataclass(frozen=True)
@@ -522,15 +522,15 @@ class Balls(LiftedSpace):
         return log_binomial_sum(n, self.d + 1)
 
     def _lift(self, points: np.ndarray) -> list[list]:
-        return shatter.paraboloid(points)
+        return vc.paraboloid(points)
 
     def _masks(self, points: np.ndarray) -> set[int]:
         last = 1 << len(points)  # the direction of the squared norm, which a ball fixes to be positive
-        cells = shatter.cells([*self._lift(points), shatter.vertical(self.d)])
+        cells = vc.cells([*self._lift(points), vc.vertical(self.d)])
         return {mask - last for mask in cells if mask & last}
 
-    def _separation(self, points: np.ndarray, labels: np.ndarray) -> shatter.Separation:
-        return shatter.separate_lifted([*self._lift(points), shatter.vertical(self.d)], np.append(labels, 1))
+    def _separation(self, points: np.ndarray, labels: np.ndarray) -> vc.Separation:
+        return vc.separate_lifted([*self._lift(points), vc.vertical(self.d)], np.append(labels, 1))
 
 
 @dataclass(frozen=True)

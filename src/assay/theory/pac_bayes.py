@@ -7,14 +7,41 @@ weight errs, hence a factor 2, or 4 when the losses of pairs are used.
 
 References: Langford and Shawe-Taylor 2002; Langford 2005; Germain et al. 2015; Lorenzen, Igel and Seldin
 2019; Masegosa, Lorenzen, Igel and Seldin 2020.
+
+Bounds for votes whose members were each trained on some of the rows and are evaluated on the others (out of bag).
+Member j has a loss l_j in [0, 1] (0 or 1, or one minus the share it gives to the true class); W is its mean over
+the members. The vote is wrong only where W >= w: w = 1/2 for mean shares, ceil(T/2)/T for one vote each of T
+members. So a function f >= 0 with f(W) >= 1 for W >= w bounds the error of the vote by E f(W):
+
+    first          f(W) = W / w                          factor 1/w,         loss l_j
+    tandem         f(W) = (W / w)^2                      factor 1/w^2,       loss l_i l_j of a pair
+    disagreement   f(W) = W + W (1 - W) / w              factor (1 + 1/w)/2, loss of a pair as below
+
+The last is concave, 0 at 0 and 1 at w and at 1; it is the mean over pairs of (1 + 1/w)(l_i + l_j)/2 - l_i l_j / w,
+which lies between 0 and its value (1 + 1/w)/2 at (0, 1). It is smallest where members err on the same rows.
+
+Theorem. Let g_k, k = 1..N, be losses in [0, 1] with risks G_k, and e_k their means over n_k rows that g_k does not
+depend on, n the harmonic mean of the n_k. For fixed r > 0, with probability 1 - delta,
+
+    mean G  <=  (1 - exp(-r mean e - ln(1/delta)/n)) / (1 - exp(-r)).
+
+Proof. Let D(G) = -ln(1 - G (1 - exp(-r))). By convexity of exp(-r x), E exp(n_k (D(G_k) - r e_k)) <= 1, given the
+rows that g_k depends on. n (mean D(G_k) - r mean e_k) is an average of n_k (D(G_k) - r e_k) with weights
+proportional to 1/n_k, so its exponential has mean at most 1 by Jensen's inequality, whatever the dependence of the
+terms. Markov's inequality, and D convex. The rate r is the best of a grid fixed in advance.
+
+References: Catoni 2007 (the form of the bound); Lorenzen, Igel and Seldin 2019; Masegosa, Lorenzen, Igel and Seldin
+2020 (tandem losses, out-of-bag rows).
 """
 
 import math
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfc
+from scipy.stats import binom
 
 from assay.theory import _checks as check
 from assay.theory.concentration import kl_upper, maurer_xi
@@ -144,3 +171,113 @@ def _rates(errors: ArrayLike, rows: ArrayLike) -> tuple[np.ndarray, int]:
     if wrong.shape != total.shape or wrong.size == 0 or not np.all((wrong >= 0) & (wrong <= total) & (total >= 1)):
         raise ValueError("errors and rows must have one shape, rows >= 1 and 0 <= errors <= rows everywhere.")
     return wrong / total, int(total.min())
+
+
+RATES = range(-5, 3)
+"""Exponents of two: the grid of rates r."""
+_CHUNK = 8_192  # rows summed at a time, so few that single precision counts them without error
+SHARES = {"first": 0.5, "tandem": 0.25, "disagreement": 0.25}
+"""Forms of the bound, and the share of delta that each has."""
+
+
+class VoteBound(NamedTuple):
+    """A bound of the error of a vote; the form and the exponent of the rate that attain it, its mean loss and rows."""
+
+    bound: float
+    form: str
+    exponent: int
+    loss: float
+    rows: float
+
+
+class OutOfBag:
+    """Sums over rows from which every form of the bound follows; fed block by block."""
+
+    def __init__(self, members: int):
+        self.rows, self.single, self.both = (np.zeros((members, members)) for _ in range(3))
+
+    def add(self, losses: np.ndarray, out: np.ndarray) -> "OutOfBag":
+        """Take in losses (rows, members) in [0, 1] and which of them count: the member did not see the row."""
+        for i in range(0, len(losses), _CHUNK):
+            seen_not = np.ascontiguousarray(out[i : i + _CHUNK], dtype=np.float32)  # sums of 0 and 1 are exact
+            self.rows += seen_not.T @ seen_not
+            counted = losses[i : i + _CHUNK] * seen_not
+            if np.all((counted == 0) | (counted == 1)):
+                counted = counted.astype(np.float32)
+            self.single += counted.T @ seen_not.astype(counted.dtype)
+            self.both += counted.T @ counted
+        return self
+
+    def loss(self, form: str, threshold: float) -> tuple[float, float, float]:
+        """Return the mean loss of a form, scaled to [0, 1], the harmonic mean of its rows, and its factor."""
+        total: np.ndarray
+        rows: np.ndarray
+        if form == "first":
+            total, rows, factor = self.single.diagonal(), self.rows.diagonal(), 1 / threshold
+        elif form == "tandem":
+            total, rows, factor = self.both, self.rows, 1 / threshold**2
+        else:
+            factor = (1 + 1 / threshold) / 2
+            total = self.single + self.single.T - self.both / (threshold * factor)
+            rows = self.rows
+        if rows.min() < 1:
+            return 1.0, 1.0, factor
+        return min(1.0, max(0.0, float((total / rows).mean()))), float(rows.size / (1 / rows).sum()), factor
+
+    def bound(self, delta: float, threshold: float = 0.5) -> VoteBound:
+        """Return the smallest bound of the vote's error over forms and rates, which share delta."""
+        delta, threshold = check.failure(delta), check.number("threshold", threshold, low=0.25, high=1.0)
+        found = []
+        for form, share in SHARES.items():
+            loss, rows, factor = self.loss(form, threshold)
+            for exponent in RATES:
+                risk = mean_risk_bound(loss, rows, delta * share / len(RATES), 2.0**exponent)
+                found.append(VoteBound(check.up(factor * risk), form, exponent, loss, rows))
+        return min(found)
+
+
+def mean_risk_bound(loss: float, rows: float, delta: float, rate: float) -> float:
+    """Return (1 - exp(-rate loss - ln(1/delta)/rows)) / (1 - exp(-rate)): a bound of the mean risk.
+
+    >>> round(mean_risk_bound(0.1, 400.0, 0.05, 0.5), 4)
+    0.142
+    """
+    paid = rate * loss - math.log(check.failure(delta)) / check.positive("rows", rows)
+    return check.enlarge(math.expm1(-paid) / math.expm1(-check.positive("rate", rate)))
+
+
+# Members that err independently of each other ------------------------------------------------------------------
+
+
+def independent_error(members: int, error: float) -> float:
+    """Return the error rate of a vote of members that err independently, each with the same probability below 1/2.
+
+        P[H wrong] = P[Bin(T, 1 - eps) <= floor(T / 2)] = sum over k <= T/2 of C(T, k) (1 - eps)^k eps^(T - k)
+
+    A tie of an even number of members counts as an error. Members of a real ensemble are fitted to the same rows and
+    never independent: this is what independence would give, not what an ensemble does.
+
+    >>> round(independent_error(5, 0.3), 5), round(independent_error(25, 0.35), 7)
+    (0.16308, 0.0604449)
+    """
+    members, error = _independent(members, error)
+    return float(binom.cdf(members // 2, members, 1 - error))
+
+
+def independent_error_bound(members: int, error: float) -> float:
+    """Return exp(-T (1 - 2 eps)^2 / 2), Hoeffding's bound of `independent_error`, rounded up.
+
+    >>> round(independent_error_bound(25, 0.35), 5)
+    0.32465
+    """
+    members, error = _independent(members, error)
+    return check.up(math.exp(-0.5 * members * (1 - 2 * error) ** 2))
+
+
+def _independent(members: int, error: float) -> tuple[int, float]:
+    if isinstance(members, bool) or not isinstance(members, Integral) or members < 1:
+        raise ValueError(f"members must be an integer >= 1; got {members!r}.")
+    rate = check.number("error", error, low=0.0, high=1.0)
+    if rate >= 0.5:
+        raise ValueError(f"error must be below 1/2, else a larger vote errs more, not less; got {error!r}.")
+    return int(members), rate

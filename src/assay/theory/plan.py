@@ -14,7 +14,6 @@ from typing import NamedTuple
 from assay.messages import Message
 from assay.theory import _checks as check
 from assay.theory import pac, vc
-from assay.theory.compression import compression_bound
 from assay.theory.concentration import (
     clopper_pearson_upper,
     hoeffding_deviation,
@@ -22,6 +21,7 @@ from assay.theory.concentration import (
     kl_upper,
 )
 from assay.theory.spaces import Finite, Space
+from assay.theory.stability import compression_bound
 
 LogGrowth = Callable[[int], float]
 LIMIT = 2**40

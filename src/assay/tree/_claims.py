@@ -14,8 +14,8 @@ from assay.guarantees.ledger import FIT_NOT_KEPT, Statement, Vacuous, error_rate
 from assay.messages import Message
 from assay.scan import Rows
 from assay.theory import pac, rademacher
+from assay.theory.pac import exponent, shortest, tree_bits
 from assay.theory.spaces import Space, Stumps, Trees, Unbounded, Votes
-from assay.theory.tree_code import exponent, shortest, tree_bits
 from assay.tree._nodes import Nodes
 from assay.tree._reading import nominal_levels
 

@@ -1,6 +1,6 @@
 """Bounds that several families share: statements about new data, from hold-out rows and from training rows."""
 
-from assay.checker.bounds import by_class, error_rate, groups, holdout, margins, norm, pac_bayes
+from assay.checker.bounds import error_rate, groups, holdout, margins
 from assay.claims.definitions import HOLDOUT, PRIOR, UNIFORM, Definition
 from assay.claims.sentences import COMPARED, Params, Part, Sentence, compared, mean_loss, part
 from assay.claims.sentences import error_rate as rate
@@ -184,10 +184,10 @@ CLAIMS = {
         "margin.l1", margins.L1Ramp, "margins of {rows} training rows, sum of the weights' magnitudes", PRIOR
     ),
     "P18/1": _rate(
-        "pac-bayes.linear", pac_bayes.LinearPacBayes, "margins of {rows} training rows, noise in the weights", PRIOR
+        "pac-bayes.linear", margins.LinearPacBayes, "margins of {rows} training rows, noise in the weights", PRIOR
     ),
     "P24/1": _loss(
-        "regression.rademacher", norm.NormRisk, "training rows, length of the weights", (*UNIFORM, "A-RANGE")
+        "regression.rademacher", margins.NormRisk, "training rows, length of the weights", (*UNIFORM, "A-RANGE")
     ),
     "P65/1": Definition(
         "holdout.median", holdout.MedianBaseline, _MEDIAN, (*_RANGE, "A-RNG"), _BOTH, "loss against the median"
@@ -206,8 +206,8 @@ CLAIMS = {
         ("A-GROUPS(holdout)", *HOLDOUT[1:], "A-RANGE", "A-RNG"),
         _BOTH,
     ),
-    "P63/1": Definition("holdout.f1", by_class.F1, _F1, HOLDOUT, ("lower",), "F1"),
-    "P64/1": Definition("holdout.balanced", by_class.Balanced, _BALANCED, HOLDOUT, quantity="balanced error rate"),
+    "P63/1": Definition("holdout.f1", groups.F1, _F1, HOLDOUT, ("lower",), "F1"),
+    "P64/1": Definition("holdout.balanced", groups.Balanced, _BALANCED, HOLDOUT, quantity="balanced error rate"),
     "P61/1": Definition("holdout.baseline", holdout.Baseline, _BASELINE, (*HOLDOUT, "A-RNG"), _BOTH),
     "P61/2": Definition("holdout.baseline-better", holdout.BaselineSignTest, _better(_COMMONEST), HOLDOUT),
     "P25/1": Definition("conformal.coverage", holdout.Coverage, _COVERAGE, HOLDOUT),

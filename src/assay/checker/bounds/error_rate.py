@@ -6,8 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from assay.checker.bounds.growth import ln_growth
-from assay.checker.bounds.tails import binomial_at_least, binomial_at_most, hypergeometric_at_most, ln
+from assay.checker.bounds.tails import binomial_at_least, binomial_at_most, hypergeometric_at_most, ln, ln_growth
 from assay.checker.facts import ErrorCount
 from assay.checker.numerics import Sums, U, above
 from assay.checker.predictors import predicted

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
-from assay.checker.rules import mixtures, network_facts, network_numbers, network_queries, networks
+from assay.checker.rules import bayes_net_numbers, bayes_nets, mixtures
 from assay.checker.rules.mixtures import LOG_LIKELIHOOD
 from assay.claims.definitions import Definition
 from assay.claims.sentences import Params, Part, Sentence, part
@@ -119,16 +119,16 @@ _REGRESSIONS = Sentence.plain(
 
 CLAIMS = {
     "D23/1": Definition("density.log-likelihood", mixtures.LogLikelihood, LOG_LIKELIHOOD),
-    "D26/1": Definition("chow-liu.optimal", network_facts.BestTree, _TREE),
-    "D26/2": Definition("network.counts", network_facts.Counts, _COUNTS),
-    "D26/3": Definition("network.local-optimum", network_facts.LocalOptimum, _LOCAL),
-    "D26/4": Definition("network.optimum", network_facts.Optimum, _BEST),
-    "D26/5": Definition("network.marginals", network_facts.Marginals, _MARGINALS),
-    "D26/6": Definition("network.explanation", network_queries.Explanation, _EXPLANATION),
-    "D26/7": Definition("network.posterior", network_queries.Posterior, _POSTERIOR),
-    "D62/1": Definition("network.local-optimum-mixed", network_numbers.MixedLocalOptimum, _LOCAL),
-    "D62/2": Definition("network.optimum-mixed", network_numbers.MixedOptimum, _BEST),
-    "D62/3": Definition("network.regressions", network_numbers.Regressions, _REGRESSIONS),
+    "D26/1": Definition("chow-liu.optimal", bayes_nets.BestTree, _TREE),
+    "D26/2": Definition("network.counts", bayes_nets.Counts, _COUNTS),
+    "D26/3": Definition("network.local-optimum", bayes_nets.LocalOptimum, _LOCAL),
+    "D26/4": Definition("network.optimum", bayes_nets.Optimum, _BEST),
+    "D26/5": Definition("network.marginals", bayes_nets.Marginals, _MARGINALS),
+    "D26/6": Definition("network.explanation", bayes_net_numbers.Explanation, _EXPLANATION),
+    "D26/7": Definition("network.posterior", bayes_net_numbers.Posterior, _POSTERIOR),
+    "D62/1": Definition("network.local-optimum-mixed", bayes_net_numbers.MixedLocalOptimum, _LOCAL),
+    "D62/2": Definition("network.optimum-mixed", bayes_net_numbers.MixedOptimum, _BEST),
+    "D62/3": Definition("network.regressions", bayes_net_numbers.Regressions, _REGRESSIONS),
 }
 _ARRAYS = {
     "sizes_": WHOLE,
@@ -143,8 +143,8 @@ _ARRAYS = {
 FAMILY = Family(
     "bayes_net",
     {
-        "density": Variant(_ARRAYS, networks.read_density, target=False),
-        "classifier": Variant(_ARRAYS, networks.read_classifier, classes=True, probabilities=("logistic",)),
+        "density": Variant(_ARRAYS, bayes_nets.read_density, target=False),
+        "classifier": Variant(_ARRAYS, bayes_nets.read_classifier, classes=True, probabilities=("logistic",)),
     },
     CLAIMS,
 )

@@ -11,8 +11,7 @@ from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.numerics import Products, Sums, U, above, gamma, norm_above
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import View
-from assay.checker.rules.centroids import RISK, Centroids, ClusterRule
-from assay.checker.rules.scatter_bounds import Scatter, eigenvalues
+from assay.checker.rules.centroids import RISK, Centroids, ClusterRule, Scatter, eigenvalues
 from assay.claims.definitions import Definition
 from assay.claims.sentences import WEIGHED, Part, Sentence
 

@@ -13,8 +13,7 @@ from assay.checker.family import NUMBERS, SINGLE, Family, Variant
 from assay.checker.predictors import Linear, Quadratic
 from assay.checker.record import Rejected
 from assay.checker.rules.linear_models import read_linear
-from assay.checker.rules.moments import GaussianClasses
-from assay.checker.rules.scatter import FisherOptimality
+from assay.checker.rules.moments import FisherOptimality, GaussianClasses
 from assay.claims.definitions import Definition
 from assay.claims.sentences import Part, Sentence, part
 

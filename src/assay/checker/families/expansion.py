@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from assay.checker.family import Family, Variant
-from assay.checker.rules import duality, expansions, machines, spectrum
-from assay.checker.rules.kernel_gap import GAP
-from assay.checker.rules.kernel_perceptron import KernelPerceptronCompression
+from assay.checker.rules import duality, expansions, kernel_machines
+from assay.checker.rules.expansions import KernelPerceptronCompression
+from assay.checker.rules.kernel_machines import GAP
 from assay.checker.rules.kernels import ARRAYS
 from assay.checker.rules.linear_models import ENCLOSURE, MISTAKES, class_weights
 from assay.checker.rules.stability import UniformStability
@@ -45,10 +45,10 @@ def _ratios(array: np.ndarray, model: Any) -> bool:
 
 CLAIMS = {
     "D04/2": GAP,
-    "D12/1": Definition("one-class.gap", machines.OneClassGap, _ONE_CLASS),
+    "D12/1": Definition("one-class.gap", kernel_machines.OneClassGap, _ONE_CLASS),
     "D15/1": Definition("solution.enclosure", duality.Enclosure, ENCLOSURE),
     "D17/2": Definition("kernel-perceptron.mistakes", expansions.KernelMistakes, MISTAKES),
-    "D18/2": Definition("kernel-pca.optimality", spectrum.KernelComponents, _VARIANCE),
+    "D18/2": Definition("kernel-pca.optimality", expansions.KernelComponents, _VARIANCE),
     "D19/2": Definition("kernel-lda.optimality", expansions.KernelFisher, _FISHER),
     "P16/3": Definition(
         "compression.kernel-perceptron",

@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.bounds.betting import Bets
-from assay.checker.bounds.holdout import errs_alone
-from assay.checker.draws import digests_of
+from assay.checker.bounds.holdout import Bets, errs_alone
 from assay.checker.family import NUMBERS, Family, Variant
-from assay.checker.identity import column_range
+from assay.checker.identity import column_range, digests_of
 from assay.checker.numerics import U, above, gamma
 from assay.checker.predictors import Predictor, decided
 from assay.checker.record import Refused, Rejected, exact_decimal

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from assay.checker.family import Family, Variant
-from assay.checker.rules import duality, kernels, leave_one_out, machines
-from assay.checker.rules.kernel_gap import GAP
+from assay.checker.rules import duality, kernel_machines, kernels
+from assay.checker.rules.kernel_machines import GAP, SupportCompression
 from assay.checker.rules.kernels import ARRAYS
 from assay.checker.rules.linear_models import ENCLOSURE, class_weights
-from assay.checker.rules.support_vectors import SupportCompression
 from assay.claims.definitions import PRIOR, Definition
 from assay.claims.sentences import Sentence, error_rate, part
 
@@ -51,8 +50,8 @@ CLAIMS = {
     "D04/2": GAP,
     "D13/2": Definition("kernel-margin.bounds", kernels.KernelMargin, _MARGIN, (), ("upper", "lower")),
     "D15/1": Definition("solution.enclosure", duality.Enclosure, ENCLOSURE),
-    "D15/2": Definition("kkt.residual", machines.KktResidual, _KKT),
-    "D16/1": Definition("loo.squared-error", leave_one_out.PressError, _PRESS),
+    "D15/2": Definition("kkt.residual", kernel_machines.KktResidual, _KKT),
+    "D16/1": Definition("loo.squared-error", duality.PressError, _PRESS),
     "P16/2": Definition(
         "compression.support-vectors",
         SupportCompression,

@@ -5,9 +5,9 @@ row of coefficients for two classes (positive: the second), one row per class fo
 """
 
 from assay.checker.family import NUMBERS, Family, Variant
-from assay.checker.rules import duality, geometry, gradient, leave_one_out, multinomial
+from assay.checker.rules import duality, hyperplanes, optimality
+from assay.checker.rules.hyperplanes import PerceptronCompression
 from assay.checker.rules.linear_models import ENCLOSURE, MISTAKES, class_weights, read_linear
-from assay.checker.rules.perceptron import PerceptronCompression
 from assay.checker.rules.stability import StabilityInBall
 from assay.claims.definitions import PRIOR, Definition
 from assay.claims.sentences import (
@@ -93,13 +93,13 @@ CLAIMS = {
             "squared-epsilon-insensitive": "linear-svr.gap",
         },
     ),
-    "D05/1": Definition("suboptimality", gradient.Suboptimality, _SUBOPTIMALITY),
-    "D09/1": Definition("multinomial.gap", multinomial.MultinomialGap, gap_sentence("multinomial logistic")),
-    "D13/1": Definition("margin.bounds", geometry.Margin, _MARGIN, (), ("upper", "lower")),
-    "D14/1": Definition("inseparability", geometry.Inseparable, _INSEPARABLE, (), ("lower",)),
+    "D05/1": Definition("suboptimality", optimality.Suboptimality, _SUBOPTIMALITY),
+    "D09/1": Definition("multinomial.gap", optimality.MultinomialGap, gap_sentence("multinomial logistic")),
+    "D13/1": Definition("margin.bounds", hyperplanes.Margin, _MARGIN, (), ("upper", "lower")),
+    "D14/1": Definition("inseparability", hyperplanes.Inseparable, _INSEPARABLE, (), ("lower",)),
     "D15/1": Definition("solution.enclosure", duality.Enclosure, ENCLOSURE),
-    "D16/2": Definition("loo.errors", leave_one_out.LeaveOneOutErrors, _LEFT_OUT),
-    "D17/1": Definition("perceptron.mistakes", geometry.PerceptronMistakes, MISTAKES),
+    "D16/2": Definition("loo.errors", duality.LeaveOneOutErrors, _LEFT_OUT),
+    "D17/1": Definition("perceptron.mistakes", hyperplanes.PerceptronMistakes, MISTAKES),
     "P16/1": Definition(
         "compression.perceptron",
         PerceptronCompression,

@@ -9,7 +9,7 @@ empty. `multinomial`, `complement`, `bernoulli`, `poisson`: `feature_count_` (K,
 """
 
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
-from assay.checker.rules import bayes, joint
+from assay.checker.rules import bayes
 from assay.claims.definitions import Definition
 from assay.claims.sentences import Sentence
 
@@ -23,7 +23,7 @@ _NORMAL = Sentence(
 
 
 CLAIMS = {
-    "D28/1": Definition("counts.mle", joint.CountsOfRows, joint.COUNTS_OF_ROWS),
+    "D28/1": Definition("counts.mle", bayes.CountsOfRows, bayes.COUNTS_OF_ROWS),
     "D19/4": Definition("gaussian-nb.mle", bayes.NormalColumns, _NORMAL),
 }
 _SIZES = {"class_count_": NUMBERS, "class_prior_": NUMBERS}

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.bounds.growth import MOST_COLUMNS
-from assay.checker.bounds.tails import ln, ln_patterns
+from assay.checker.bounds.tails import MOST_COLUMNS, ln, ln_patterns
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import above, gamma
 from assay.checker.record import Rejected, count, exact_decimal

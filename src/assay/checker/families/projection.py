@@ -12,7 +12,7 @@ from assay.checker.numerics import Sums, U, above, gamma, norm_above
 from assay.checker.predictors import DistanceModel
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.checker.rules.scatter_bounds import Scatter, deviation, eigenvalues, in_ball
+from assay.checker.rules.centroids import Scatter, deviation, eigenvalues, in_ball
 from assay.claims.definitions import UNIFORM, Definition
 from assay.claims.sentences import Part, Sentence, distance_risk
 

@@ -10,10 +10,10 @@ columns i < j the slots of i by those of j by those of all later columns.
 """
 
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
-from assay.checker.rules import dependence, joint
+from assay.checker.rules import bayes, dependence
 from assay.claims.definitions import Definition
 
-CLAIMS = {"D28/1": Definition("counts.mle", joint.CountsOfRows, joint.COUNTS_OF_ROWS)}
+CLAIMS = {"D28/1": Definition("counts.mle", bayes.CountsOfRows, bayes.COUNTS_OF_ROWS)}
 _SLOTS = {"n_values_": WHOLE, "values_": NUMBERS, "is_cut_": WHOLE, "has_gap_": WHOLE}
 _REST = {"class_count_": NUMBERS, "class_prior_": NUMBERS, "smoothing_": NUMBERS, "column_types_": TEXT}
 _PAIRS = {**_SLOTS, **_REST, "pair_counts_": NUMBERS, "min_count_": NUMBERS}

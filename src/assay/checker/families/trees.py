@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
-from assay.checker.rules import boosting, occam, pruning, rademacher, trees, votes
+from assay.checker.rules import pruning, tree_ensembles, trees
 from assay.claims.definitions import PRIOR, UNIFORM, Definition
 from assay.claims.sentences import Sentence, error_rate, part
 
@@ -44,33 +44,33 @@ _PRUNED = Sentence.plain(
 
 CLAIMS = {
     "D24/1": Definition("adaboost.product", trees.BoostingProduct, _PRODUCT),
-    "D25/1": Definition("boosting.margin-duality", boosting.MarginDuality, _VOTE_MARGIN, (), ("upper", "lower")),
+    "D25/1": Definition("boosting.margin-duality", tree_ensembles.MarginDuality, _VOTE_MARGIN, (), ("upper", "lower")),
     "D27/1": Definition("tree.facts", trees.TreeSize, _SIZE),
     "D33/1": Definition("tree.pruned", pruning.PrunedTree, _PRUNED),
     "P09/1": Definition(
         "occam",
-        occam.Occam,
+        trees.Occam,
         error_rate("{errors} errors in {rows} training rows, length of the tree's description"),
         PRIOR,
         quantity="error rate",
     ),
     "P11/1": Definition(
         "rademacher.empirical",
-        rademacher.StumpComplexity,
+        tree_ensembles.StumpComplexity,
         error_rate("{errors} errors in {rows} training rows, how well stumps follow {draws} draws of random signs"),
         (*UNIFORM, "A-RNG"),
         quantity="error rate",
     ),
     "P15/1": Definition(
         "margin.boosting",
-        boosting.BoostingMargin,
+        tree_ensembles.BoostingMargin,
         error_rate("margins of {rows} training rows in the vote"),
         PRIOR,
         quantity="error rate",
     ),
     "P19/1": Definition(
         "pac-bayes.vote",
-        votes.OutOfBagVote,
+        tree_ensembles.OutOfBagVote,
         error_rate("{members} members on their out-of-bag rows, {form:term} form"),
         ("A-IID(train)", "A-CLASS", "A-BAGS", "A-RNG", "A-PRIOR", "A-DELTA"),
         quantity="error rate",

@@ -22,7 +22,7 @@ from assay.checker.numerics import UNDERFLOW, above, gamma
 from assay.checker.predictors import Predictor, error_counts
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.checker.rules.votes import drawn
+from assay.checker.rules.tree_ensembles import drawn
 from assay.claims.definitions import PRIOR, Definition
 from assay.claims.sentences import error_rate
 

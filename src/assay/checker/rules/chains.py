@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from assay.checker.bounds.betting import Bets
-from assay.checker.bounds.holdout import Betting
-from assay.checker.draws import digests_of
+from assay.checker.bounds.holdout import Bets, Betting
+from assay.checker.identity import digests_of
 from assay.checker.numerics import U, above, gamma
 from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected, exact_decimal, signed

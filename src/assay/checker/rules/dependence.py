@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from assay.checker.record import Rejected
-from assay.checker.rules.joint import Joint, check_classes, logs
+from assay.checker.rules.bayes import Joint, check_classes, logs
 
 
 def shares(counts: np.ndarray, alpha: float, width: int) -> np.ndarray:

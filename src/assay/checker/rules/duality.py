@@ -1,22 +1,138 @@
-"""Sub-optimality of a linear model by weak duality: one engine for every loss and penalty.
+"""Duality gaps of penalised linear models, one engine for every loss and penalty, and leave-one-out errors.
 
-For P(w, b) = R(w) + sum_i c_i loss(y_i, f_i), f = X w + b, and every feasible tau, with v = X' (c tau):
+The problem is the one that the claim names:
+
+    l1 |w|_1 + l2/2 |w|^2 + sum_i c_i loss(y_i, f_i),    c_i = C s_i c(y_i)
+
+s_i is the weight of the row and c(y_i) that of its class. Losses of labels have y = -1, +1 and one score f: that of two
+classes (+1: the second), of one class (+1) against the rest, or of a pair of classes, on whose rows alone it is. Losses
+of numbers have a score for each target, and the problems of the targets are added up.
+
+By weak duality, for P(w, b) = R(w) + sum_i c_i loss(y_i, f_i), f = X w + b, and every feasible tau, with v = X' (c
+tau):
 
     P(w, b) - min P  <=  [R(w) + R*(v) - w.v]  +  sum_i c_i bracket(f_i, tau_i)
 
 A free intercept asks for sum c_i tau_i = 0, a pure L1 penalty for |v_j| <= l1. The dual vector c tau is a
 vector of floats (the witness, or the slopes of the loss at the model), mapped in exact arithmetic to a
-feasible one; rounding enters only where the right side is evaluated.
+feasible one; rounding enters only where the right side is evaluated. Leave-one-out predictions, of the exact optimum
+without a row, follow from one fit.
 """
 
 import math
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from assay.checker.numerics import SMALLEST, UNDERFLOW, Products, Sums, U, above
-from assay.checker.record import Rejected
+from assay.checker.numerics import SMALLEST, UNDERFLOW, Products, Sums, U, above, gamma, norm_above
+from assay.checker.record import Refused, Rejected, number
 from assay.checker.rule import Rule, View
-from assay.checker.rules.problem import Penalised, accurate_scores, check_intercept
+from assay.checker.rules.kernels import KernelMachine
+from assay.checker.rules.losses import LOSSES
+
+
+class Penalised(Rule):
+    """A rule about such a problem. Enclosures ask for `strength`, `intercept` and whether it has all scores."""
+
+    def problem(self) -> None:
+        """Read the problem from the claim."""
+        self.choose_loss(self.choice("loss", list(LOSSES)), self.param("loss_params"))
+        self.l1, self.l2 = self._penalties()
+        self.scale, self.intercept = self.number("C"), self.flag("intercept")
+        self.choose_score()
+
+    def choose_loss(self, name: str, given: Any) -> None:
+        self.loss_name, self.loss = name, LOSSES[name]
+        if not isinstance(given, Mapping) or set(given) != set(self.loss.params):
+            raise Rejected(f"loss_params must name {', '.join(self.loss.params) or 'nothing'}")
+        self.loss_params = {one: number(given[one], one, zero=one == "epsilon") for one in self.loss.params}
+        if self.loss_params.get("level", 0.5) >= 1:
+            raise Rejected("level must lie between 0 and 1")
+
+    def _penalties(self) -> tuple[float, float]:
+        given = self.param("penalty")
+        if not isinstance(given, Mapping) or not set(given) <= {"L1", "L2"}:
+            raise Rejected("penalty must name L1 and L2")
+        l1, l2 = (number(given.get(name, 0.0), name, zero=True) for name in ("L1", "L2"))
+        if not l1 and not l2:
+            raise Rejected("without a penalty the dual needs an exact equality; this claim cannot be made")
+        return l1, l2
+
+    def choose_score(self) -> None:
+        """Find which score of the model it is about, which classes that tells apart, and their weights."""
+        classes, self.whole = self.model.classes, True
+        self.output = slice(None)
+        self.sides: tuple[int, ...] = (1, 0)
+        if self.loss.labels != (classes is not None):
+            raise Rejected(f"the {self.loss_name} loss needs {'classes' if self.loss.labels else 'a numeric target'}")
+        self.class_weight: np.ndarray | None = None
+        if classes is None:
+            return
+        self.class_weight, chosen = class_weights(self.param("class_weight"), len(classes)), 0
+        if not self.model.binary:
+            votes = not self.model.compared
+            options: list[tuple[int, ...]] = [(k,) for k in range(len(classes))]
+            options = list(combinations(range(len(classes)), 2)) if votes else options
+            name, self.whole = "pair" if votes else "class", False
+            chosen = self.count(name)
+            if chosen >= len(options):
+                raise Rejected(f"{name} must be a number below {len(options)}")
+            self.sides = options[chosen]
+        self.output = slice(chosen, chosen + 1)
+
+    def costs(self, view: View) -> np.ndarray:
+        """Return c_i as a column."""
+        c = cost(view, self.scale, self.class_weight)
+        if not self.whole and len(self.sides) == 2:
+            c = np.where(np.isin(view.known_codes, self.sides), c, 0.0)
+        return c[:, None]
+
+    def aims(self, view: View, scores: int) -> np.ndarray:
+        """Return y, a column for each score."""
+        if self.loss.labels:
+            return np.where(view.known_codes == self.sides[0], 1.0, -1.0)[:, None]
+        if view.targets is None or view.targets.shape[1] != scores:
+            raise Rejected("the rows have not as many targets as the model")
+        return view.targets
+
+    def check_box(self, theta: np.ndarray, c: np.ndarray, y: np.ndarray) -> None:
+        """Refuse a dual vector c tau that leaves its range; every range must hold 0, so that shrinking stays inside."""
+        low, high = (-np.inf, np.inf) if self.loss.box is None else self.loss.box(y, **self.loss_params)
+        if np.any(np.asarray(low) > 0) or np.any(np.asarray(high) < 0):
+            raise Rejected(f"the {self.loss_name} loss cannot have such targets")
+        low, high = (np.where(c > 0, side, 0.0) * np.where(c > 0, c, 1.0) for side in (low, high))
+        if np.any(~((low <= theta) & (theta <= high))):
+            raise Rejected("the dual vector leaves its box")
+
+
+def cost(view: View, scale: float, class_weight: np.ndarray | None) -> np.ndarray:
+    """Return c_i = scale s_i c(y_i), to a relative error of 2 U."""
+    c = scale * view.weight
+    return c if class_weight is None else c * class_weight[view.known_codes]
+
+
+def accurate_scores(view: View, output: slice | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores and their errors where these are small; `output` picks some of the scores."""
+    chosen = slice(None) if output is None else output
+    scores, errors = view.scores[0][:, chosen], view.scores[1][chosen]
+    if errors.max() > 0.1:
+        raise Refused("the scores are too large to be computed accurately; rescale the columns")
+    return scores, errors
+
+
+def check_intercept(rule: Rule, b: np.ndarray) -> None:
+    if not rule.intercept and np.any(b):
+        raise Rejected("the problem has no intercept, the model has one")
+
+
+def class_weights(value: Any, classes: int) -> np.ndarray | None:
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple, np.ndarray)) or len(value) != classes:
+        raise Rejected(f"class_weight must list {classes} numbers")
+    return np.array([number(weight, "class_weight", zero=True) for weight in value])
 
 
 class LinearGap(Penalised):
@@ -167,3 +283,94 @@ class Enclosure(Rule):
         if self.fixed < self.params.get("fixed_rows", 0):
             raise Rejected(f"fixed_rows is {self.params['fixed_rows']}, recounted {self.fixed}")
         return above(math.sqrt(2 * self.gap.measure() / self.strength))
+
+
+MOST_ROWS = 1000  # the check of loo.squared-error takes the third power of the rows
+
+
+class PressError(Rule):
+    """loo.squared-error: kernel ridge without weights. With G = K + alpha I and c = G^-1 y the row left out is missed
+    by exactly c_i / (G^-1)_ii (Allen 1974).
+
+    The stored c is off by at most |y - G c| / alpha, and (G^-1)_ii >= 2 v_i - v' G v for every v; v is a column of an
+    approximate inverse.
+    """
+
+    def prepare(self) -> None:
+        model = self.model
+        if (
+            not isinstance(model, KernelMachine)
+            or model.classes is not None
+            or not model.psd
+            or model.kind == "precomputed"
+            or np.any(model.b)
+        ):
+            raise Rejected("it needs a kernel regression without offset and a positive semidefinite kernel")
+        if not np.array_equal(model.support, np.arange(self.rows)):
+            raise Rejected("support_ must name every training row in order")
+        if self.rows > MOST_ROWS:
+            raise Refused(f"it is checked for at most {MOST_ROWS} rows")
+        self.alpha, self.y = self.number("alpha"), np.empty(self.rows)
+
+    def block(self, view: View) -> None:
+        here = slice(view.start, view.start + len(view.X))
+        if not np.array_equal(view.X, self.model.vectors[here]) or view.targets.shape[1] != 1:
+            raise Rejected("the stored rows are not the training rows, or there are several targets")
+        if np.any(view.weight != 1):
+            raise Rejected("row weights are not part of it")
+        self.y[here] = view.targets[:, 0]
+
+    def measure(self) -> float:
+        n, c = self.rows, self.model.coef[0]
+        K, slack, _ = self.model.values(self.model.vectors)
+        off = float(slack.max())
+        G = (K + K.T) / 2 + self.alpha * np.eye(n)
+        size = np.abs(G)
+        residual = np.abs(self.y - G @ c) + gamma(2 * n + 16) * (np.abs(self.y) + size @ np.abs(c))
+        moved = above(norm_above(residual + off * np.abs(c).sum() * (1 + 1e-12)) / self.alpha)
+        V = np.linalg.inv(G)
+        V = np.where(np.abs(V) < 1e-140, 0.0, V)
+        square = np.einsum("ij,ij->j", V, G @ V)
+        slip = gamma(4 * n + 32) * np.einsum("ij,ij->j", np.abs(V), size @ np.abs(V)) + off * np.square(
+            np.abs(V).sum(axis=0)
+        )
+        diagonal = np.diag(V)
+        inverse = 2 * diagonal - square - above(slip) - 8 * U * (np.abs(diagonal) + np.abs(square))
+        if not inverse.min() > 0:
+            raise Refused("alpha is too small for the leave-one-out errors to be computed accurately")
+        missed = above((np.abs(c) + moved) / inverse)
+        return above(math.fsum(np.square(missed)) / n, 16)
+
+
+class LeaveOneOutErrors(Rule):
+    """loo.errors: 1/2 |w|^2 + sum C_i ln(1 + exp(-z_i)) without intercept; at most so many leave-one-out errors.
+
+    With the gap G of duality-gap for the model, its dual vector from the slopes, |w - v| <= sqrt(2 G). Without row i
+    the same w is optimal up to 1/2 (|w - v| + alpha_i |x_i|)^2 + (what of G is not 1/2 |w - v|^2),
+    alpha_i = C_i / (1 + exp(z_i)); in all at most 1/2 (sqrt(2 G) + alpha_i |x_i|)^2. So the exact prediction for the
+    row left out keeps the sign of z_i > 0 if z_i > |x_i| (sqrt(2 G) + alpha_i |x_i|).
+    """
+
+    def prepare(self) -> None:
+        self.position, gap = self.context.rule_for(self.choice("gap", ["duality-gap"]))
+        if not isinstance(gap, LinearGap) or gap.loss_name != "logistic" or not gap.whole:
+            raise Rejected("the gap it builds on is not that of a logistic regression of two classes")
+        if gap.intercept or gap.l1 or gap.l2 != 1 or gap.theta is not None:
+            raise Rejected("it needs the penalty 1/2 |w|^2, no intercept, and the slopes as dual vector")
+        self.gap = gap
+        self.reach = above(math.sqrt(2 * self.context.certificate.claims[self.position].value))
+        self.lost = 0
+
+    def block(self, view: View) -> None:
+        scores, errors = view.scores
+        y = np.where(view.known_codes == 1, 1.0, -1.0)
+        z = y * scores[:, 0] - errors[0]
+        length = above(np.sqrt(np.einsum("ij,ij->i", view.X, view.X)), view.X.shape[1] + 4)
+        alpha = above(cost(view, self.gap.scale, self.gap.class_weight) / (1 + np.exp(np.minimum(z, 700.0))), 64)
+        self.lost += int(np.sum(~(z > above(length * (self.reach + alpha * length)) * (1 + 8 * U))))
+
+    def measure(self) -> float:
+        gap = self.context.certificate.claims[self.position].value
+        if self.position in self.context.failures or not self.gap.measure() <= gap:
+            raise Rejected("the gap it builds on fails")
+        return float(self.lost)

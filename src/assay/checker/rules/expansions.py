@@ -1,15 +1,27 @@
 """Kernel expansions f_k(x) = sum_j c_kj kappa(v_j, x) + b_k: the class of the largest, or a map of the rows.
 
 Kernel values and their errors are those of `kernels`; what differs from a support vector machine is that the
-outputs are compared with each other instead of voting in pairs, or stand for coordinates.
+outputs are compared with each other instead of voting in pairs, or are coordinates.
+
+Kernel PCA: no other directions have more variance, proved by a positive semidefinite matrix. For orthonormal V (n, k),
+a symmetric G and Theta = V' G V >= t I,
+
+    (t + e) I + V (Theta - t I) V' - G >= 0   implies   sum of the k largest eigenvalues of G <= trace Theta + k e,
+
+because that sum is monotone in the order of positive semidefinite matrices (Ky Fan). Sample compression of a kernel
+perceptron is by its stored rows and numbers of updates (compression.kernel-perceptron).
 """
 
 import math
+from decimal import localcontext
+from typing import Any
 
 import numpy as np
 
-from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma
-from assay.checker.record import Rejected, number
+from assay.checker.bounds.compression import SLIP, WORD, Rebuilt, ln_counts
+from assay.checker.bounds.tails import ln
+from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma, is_psd_after
+from assay.checker.record import Refused, Rejected, number
 from assay.checker.rule import Rule, View
 from assay.checker.rules.kernels import KernelMachine, read_kernel_machine
 
@@ -189,3 +201,116 @@ class KernelFisher(Rule):
 
     def measure(self) -> float:
         return above(float(self.residuals.value[0] + self.residuals.error[0]) / self.mu, 16) + UNDERFLOW
+
+
+MOST_ROWS = 2_000
+"""Rows up to which the matrix is factorised."""
+
+
+class KernelComponents(Rule):
+    """kernel-pca.optimality: the directions of the model hold the largest variance of the rows in the kernel's space,
+    up to `value`.
+
+    G = H K H, H = I - 1 1'/n, over all training rows; V are the model's coefficients, each row of length one; V
+    need be orthonormal only to eta = |V'V - I|, which is paid for. Variances are eigenvalues divided by n.
+    """
+
+    model: Expansion
+
+    def prepare(self) -> None:
+        model = self.model
+        if not isinstance(model, Expansion) or model.classes is not None or model.kind == "precomputed":
+            raise Rejected("it needs a map that is a kernel expansion over rows")
+        if not np.array_equal(model.support, np.arange(self.rows)):
+            raise Rejected("support_ must name every training row in order")
+        if self.rows > MOST_ROWS:
+            raise Refused(f"the matrix is factorised up to {MOST_ROWS} rows; there are {self.rows}")
+        lengths = np.sqrt(np.einsum("ij,ij->i", model.coef, model.coef))
+        if self.count("components", 1) != np.count_nonzero(lengths):
+            raise Rejected(f"components is {self.params['components']}, recounted {np.count_nonzero(lengths)}")
+        self.V = (model.coef[lengths > 0] / lengths[lengths > 0, None]).T
+        self.t, self.e = self.number("t", zero=True), self.number("e")
+        self.K, self.square = np.empty((self.rows, self.rows)), 0.0
+
+    def block(self, view: View) -> None:
+        here = slice(view.start, view.start + len(view.X))
+        if not np.array_equal(view.X, self.model.vectors[here]):
+            raise Rejected("the stored rows are not the training rows")
+        self.K[here], slack, _ = self.model.values(view.X)
+        self.square += float(self.rows * (slack @ slack))
+
+    def measure(self) -> float:
+        n, k = self.rows, self.V.shape[1]
+        G, error = self._centred()
+        V, size = self.V, above(float(np.linalg.norm(self.V)) ** 2, n * k + 8)
+        eta = above(float(np.linalg.norm(V.T @ V - np.eye(k))) + gamma(n + 4) * size, 8)
+        GV = G @ V
+        theta = V.T @ GV
+        theta = (theta + theta.T) / 2
+        product = above(gamma(2 * n + 16) * size * float(np.linalg.norm(G)), n + 16)
+        inner = theta - self.t * np.eye(k)
+        if eta >= 0.5 or not is_psd_after(inner, 4 * U * above(self.t + float(np.abs(theta).max()))):
+            raise Rejected("the directions are not orthonormal, or hold less than t")
+        outer = (V @ inner) @ V.T
+        matrix = (outer + outer.T) / 2 - G
+        matrix[np.diag_indices(n)] += self.t + self.e
+        slip = gamma(4 * k + 16) * size * float(np.linalg.norm(inner)) + 8 * U * (
+            float(np.linalg.norm(outer)) + float(np.linalg.norm(G)) + math.sqrt(n) * (self.t + self.e)
+        )
+        if not is_psd_after(matrix, above(slip + error, n + 16)):
+            raise Rejected("other directions may hold more: the matrix of the proof is not positive semidefinite")
+        captured = (float(np.trace(theta)) - product - above(error * size)) / (1 + eta)
+        most = k * (self.t + self.e) + (1 + eta) * (
+            float(np.trace(inner)) + k * 4 * U * (self.t + float(np.trace(theta)))
+        )
+        return above(max(most - captured, 0.0) + 8 * k * U * most, k + 16) / n * (1 + 4 * U)
+
+    def _centred(self) -> tuple[np.ndarray, float]:
+        """Return H K H, symmetric, and a bound of its error in norm."""
+        n, largest = self.rows, float(self.model.squared_lengths(self.model.vectors).max())
+        if self.model.kind == "sigmoid":
+            largest = 1.0
+        K = (self.K + self.K.T) / 2
+        means = K.mean(axis=0)
+        G = K - means[:, None] - means[None, :] + means.mean()
+        return (G + G.T) / 2, above(math.sqrt(self.square) + n * gamma(3 * n + 32) * 4 * largest, n + 16)
+
+
+class KernelPerceptronCompression(Rule):
+    """compression.kernel-perceptron: f = sum beta_j (kappa(v_j, x) + 1), the 1 with an intercept, is rebuilt from the
+    v_j, which are training rows, and |beta_j|, numbers of updates told as in compression.perceptron; 64 bits for each
+    number of the kernel that is `told`."""
+
+    def prepare(self) -> None:
+        self.shared = Rebuilt()
+        self.shared.check_claim(self)
+        model: Any = self.model
+        if not isinstance(model, Expansion) or model.kind == "precomputed":
+            raise Rejected("it needs a classifier that is an expansion over rows")
+        self.told, coef = self.count("told"), model.coef
+        sums = [math.fsum(one) if self.flag("intercept") else 0.0 for one in coef]
+        if np.any(coef != np.rint(coef)) or np.any(np.abs(coef) > 2.0**53) or list(model.b) != sums:
+            raise Rejected("coefficients must be numbers of updates, and the offset their sum (0 without intercept)")
+        self.order = np.argsort(model.support, kind="stable")
+        self.kept, self.signed = model.support[self.order], coef[:, self.order]
+        if not len(self.kept) or np.any(self.kept[1:] == self.kept[:-1]) or not self.signed.any(axis=0).all():
+            raise Rejected("support_ is empty, names a row twice, or one without an update")
+        self.positive = np.arange(len(coef)) if len(coef) > 1 else np.array([1])
+        self.found = 0
+
+    def block(self, view: View) -> None:
+        where, inside = view.pick(self.kept)
+        if not np.array_equal(view.X[inside], self.model.vectors[self.order[where]]):
+            raise Rejected("a stored vector is not the row that support_ names")
+        signs = np.where(view.codes[inside] == self.positive[:, None], 1.0, -1.0)
+        if np.any(self.signed[:, where] * signs < 0):
+            raise Rejected("an update has the sign of another class")
+        self.found += len(inside)
+        self.shared.count_outside(view, self.kept, np.zeros(len(view.X)))
+
+    def measure(self) -> float:
+        if self.found != len(self.kept):
+            raise Rejected("not every stored vector is a training row")
+        with localcontext(prec=60):
+            message = ln_counts(np.abs(self.signed.T).astype(np.int64)) - self.told * WORD * ln(2) - SLIP
+        return self.shared.limit(self, len(self.kept), message)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from assay.checker.bounds.tails import binomial_at_most, ln
-from assay.checker.draws import drawn_folds
+from assay.checker.identity import drawn_folds
 from assay.checker.numerics import above
 from assay.checker.predictors import Predictor, decided, error_counts
 from assay.checker.record import Rejected, exact_decimal

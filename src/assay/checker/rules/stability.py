@@ -10,7 +10,7 @@ from assay.checker.bounds.margins import MarginRule
 from assay.checker.numerics import Sums, above
 from assay.checker.record import Rejected
 from assay.checker.rule import View
-from assay.checker.rules.problem import Penalised
+from assay.checker.rules.duality import Penalised
 
 WIDTHS = tuple(2.0**-exponent for exponent in range(21))
 BALL_WIDTHS = tuple(2.0**exponent for exponent in range(-30, 11))

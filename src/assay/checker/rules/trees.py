@@ -1,23 +1,117 @@
-"""The checker's own predictor for trees, forests, sums of trees and votes of stumps; rules about trees and boosting.
+"""Trees and ensembles of trees: the checker's own predictor, growth functions, Occam bounds.
 
 Nodes are arrays; the children of a node stand side by side after it. A row with x[column] <= threshold goes to the
 first child, else to the second; at a node with a branch table, to the child that the table gives for its code.
-Comparisons are exact.
+Comparisons are exact. Growth functions are those of classes of trees and of weighted votes of trees; the Occam bound
+pays for the code length of a tree (SPEC.md).
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from assay.checker.bounds.error_rate import CountedRisk
+from assay.checker.bounds.tails import ln, ln_binomial, ln_patterns
 from assay.checker.numerics import LARGEST, Sums, above, gamma
 from assay.checker.predictors import Predictor, margins
-from assay.checker.record import Refused, Rejected
+from assay.checker.record import Refused, Rejected, count
 from assay.checker.rule import Rule, View
 from assay.checker.rules import tree_masks
-from assay.checker.rules.tree_classes import KINDS, ln_tree_growth, price
+
+KINDS = ("trees", "votes")
+_LARGEST = 10**5  # leaves or members: larger classes say nothing, and take long to count
+
+
+def price(descriptor: Any) -> int:
+    """Return by how much delta is divided: the size of a tree, or of a vote, is not fixed in advance.
+
+    Size j has the share 1 / (j (j + 1)) of delta; the shares of all sizes add up to 1.
+    """
+    if not isinstance(descriptor, Mapping) or descriptor.get("class") not in KINDS:
+        return 1
+    if descriptor["class"] == "trees":
+        leaves = count(descriptor.get("leaves"), "leaves of the class", 1)
+        return leaves * (leaves + 1)
+    members = count(descriptor.get("T"), "T of the class", 1)
+    return members * (members + 1) * price(descriptor.get("base"))
+
+
+def ln_tree_growth(descriptor: Mapping[str, Any], points: int, model: Any) -> Decimal:
+    """Return ln of a bound of the ways in which the class labels that many points, after checking membership."""
+    labels = len(model.classes or ())
+    _check_thresholds(model)
+    if descriptor["class"] == "trees":
+        if model.kind != "classifier":
+            raise Rejected("the class is one of single trees")
+        k = count(descriptor.get("classes"), "classes of the class", 2)
+        if k < labels:
+            raise Rejected(f"the class has {k} labels, the model {labels}")
+        return _trees(descriptor, points, model, k)
+    if model.kind != "weighted-vote" or labels != 2:
+        raise Rejected("the class is one of weighted votes for two labels")
+    members, base = count(descriptor.get("T"), "T of the class", 1), descriptor.get("base")
+    if members < len(model.root) or members > _LARGEST:
+        raise Rejected(f"the class has votes of {members} members, the model {len(model.root)}")
+    with localcontext(prec=60):
+        return members * ln_member_growth(base, points, model) + ln_patterns(points, members)
+
+
+def ln_member_growth(base: Any, points: int, model: Any) -> Decimal:
+    """Return ln of a bound of the ways in which one member of a vote labels that many points."""
+    if not isinstance(base, Mapping) or base.get("class") not in ("stumps", "trees"):
+        raise Rejected(f"unknown class of members {str(base)[:60]}")
+    _check_thresholds(model)
+    return _trees(base, points, model, 2) if base["class"] == "trees" else _stumps(base, points, model)
+
+
+def _check_thresholds(model: Any) -> None:
+    """Refuse other splits: a branch table can list the rows one by one, and no growth function here counts that."""
+    if np.any(model.table[model.child >= 0] >= 0):
+        raise Rejected("the class is one of trees that split at thresholds; the model is another kind")
+
+
+def _stumps(base: Mapping[str, Any], points: int, model: Any) -> Decimal:
+    """Return ln(2 + 2 d (N - 1)), after checking that every tree of the model has at most two leaves."""
+    if max(tree_sizes(model)) > 2:
+        raise Rejected("the members are stumps; the model has larger trees")
+    return ln(2 + 2 * _columns(base, model) * (points - 1))
+
+
+def _trees(descriptor: Mapping[str, Any], points: int, model: Any, labels: int) -> Decimal:
+    """Return ln of Catalan(L - 1) (d (N - 1) + 1)^(L - 1) K^L: shapes, splits, labels."""
+    leaves = count(descriptor.get("leaves"), "leaves of the class", 1)
+    if not max(tree_sizes(model)) <= leaves <= _LARGEST:
+        raise Rejected(f"the class has trees of {leaves} leaves, the model has one of {max(tree_sizes(model))}")
+    d, inner = _columns(descriptor, model), leaves - 1
+    with localcontext(prec=60):
+        shapes = ln_binomial(2 * inner, inner) - ln(leaves) + Decimal("1e-20")
+        return shapes + inner * ln(d * (points - 1) + 1) + leaves * ln(labels)
+
+
+def _columns(descriptor: Mapping[str, Any], model: Any) -> int:
+    d = count(descriptor.get("d"), "d of the class", 1)
+    if d < model.columns:
+        raise Rejected(f"the class uses {d} columns, the model {model.columns}")
+    return d
+
+
+def tree_sizes(model: Any) -> list[int]:
+    """Return the number of leaves of each tree, by following the children of its root."""
+    level, tree = model.root, np.arange(len(model.root))
+    sizes = np.zeros(len(tree), dtype=np.int64)
+    while len(level):
+        first = model.child[level]
+        inner = first >= 0
+        sizes += np.bincount(tree[~inner], minlength=len(sizes))
+        level, tree = np.concatenate([first[inner], first[inner] + 1]), np.concatenate([tree[inner], tree[inner]])
+    return sizes.tolist()
+
 
 NODES = (
     "n_features_in_",
@@ -379,3 +473,53 @@ class BoostingProduct(Rule):
 
     def measure(self) -> float:
         return float(above((self.sums.value[0] + self.sums.error[0]) / self.rows))
+
+
+class Occam(CountedRisk):
+    """occam: the Clopper-Pearson limit of the training errors at delta times the prior of the tree."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.choice("code", ["tree/1"])
+        self.prior = tree_prior(self.model)
+
+    def measure(self) -> float:
+        return self.limit(self.recount(), self.delta * self.prior)
+
+
+def tree_prior(model: Any) -> Fraction:
+    """Return 2^-bits: nodes level by level, 1/2 for leaf or split, 1/K for a label, 1/d for a column, thresholds."""
+    if not isinstance(model, Trees) or model.kind != "classifier":
+        raise Rejected("the code is for a single tree")
+    last: dict[int, int] = {}
+    bits = splits = leaves = 0
+    level = [int(model.root[0])]
+    while level:
+        below: list[int] = []
+        for at in level:
+            bits += 1
+            if model.child[at] < 0:
+                leaves += 1
+                continue
+            if model.table[at] >= 0:
+                raise Rejected("the code has no words for splits of nominal columns")
+            splits += 1
+            j, value = int(model.column[at]), float(model.threshold[at])
+            word, last[j] = threshold_word(value, last.get(j, 0))
+            bits += word
+            below += (int(model.child[at]), int(model.child[at]) + 1)
+        level = below
+    return Fraction(1, 2**bits * model.columns**splits * len(model.classes or ()) ** leaves)
+
+
+def threshold_word(value: float, last: int) -> tuple[int, int]:
+    """Return the length of the code of a threshold, and the exponent that the next one is relative to."""
+    if value == 0:
+        return 1, last
+    numerator = Fraction(abs(value)).numerator
+    exponent = math.frexp(value)[1] - 1
+    while numerator % 2 == 0:
+        numerator //= 2
+    size, shift = numerator.bit_length(), exponent - last
+    place = 2 * shift if shift > 0 else 1 - 2 * shift
+    return 2 + (2 * place.bit_length() - 1) + (2 * size.bit_length() - 1) + max(0, size - 2), exponent

@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from assay.messages import Message
-from assay.report.env import render
-from assay.report.words import LANGUAGES, language_of
+from assay.report.env import LANGUAGES, language_of, render
 from assay.studio.jobs import Question
 from assay.studio.workspace import Run, TableEntry, Workspace
 

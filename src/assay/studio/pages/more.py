@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from assay.messages import Message
-from assay.report.words import LANGUAGES
+from assay.report.env import LANGUAGES
 from assay.studio.jobs import Question
 from assay.studio.pages import answered, form, go, number_in, page, text_of, workspace
 from assay.studio.workspace import ASK_SECONDS, Run

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from assay.messages import Message
-from assay.report.board import best_first
-from assay.report.page import page as report
+from assay.report.env import page as report
+from assay.report.views import best_first
 from assay.studio import code as as_code
 from assay.studio.pages import form, go, language, page, run_of, text_of, workspace
 from assay.studio.workspace import Run

@@ -9,8 +9,7 @@ from assay.claims.claim import Claim
 from assay.explain import compare as compared
 from assay.learning.events import Event, Finished, First, Left, Note, Started
 from assay.messages import Message
-from assay.report.board import row
-from assay.report.views import shown_of
+from assay.report.views import row, shown_of
 from assay.studio import child
 from assay.studio.child import Tell
 from assay.studio.tasks.looking import Source, open_raw

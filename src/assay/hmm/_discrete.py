@@ -1,16 +1,16 @@
-"""Hidden Markov models that emit symbols."""
+"""Hidden Markov models that emit symbols (categorical) or counts (Poisson)."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 from sklearn.utils import check_random_state
 
 from assay.card import Card
 from assay.hmm._base import HiddenMarkovModel, _normalised, log_dirichlet
-from assay.hmm._chain import Arrays, Emissions, Sequences, of_distinct
-from assay.hmm._reading import joined, numbered, text_in
-from assay.params import Count, Maybe, refuse
+from assay.hmm._chain import Arrays, Emissions, Sequences, joined, numbered, of_distinct, text_in
+from assay.params import Count, Maybe, Number, refuse
 
 
 @dataclass(eq=False, repr=False)
@@ -195,4 +195,148 @@ class CategoricalHMM(HiddenMarkovModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.positive_only = True
+        return tags
+
+
+class CountSums(NamedTuple):
+    """Expected number of rows, and expected sum of counts, in each state, (k, columns): of entries that are there."""
+
+    rows: np.ndarray
+    sums: np.ndarray
+
+
+@dataclass(eq=False, repr=False)
+class PoissonHMM(HiddenMarkovModel):
+    """A hidden Markov chain each of whose states emits counts, Poisson with a rate of its own for each column.
+
+        p(x_1..x_T) = sum over states of  pi(s_1) prod_t A(s_{t-1}, s_t) prod_j exp(-l) l^x / x!,  l = lambda(s_t, j)
+
+    Parameters are fitted by EM, or counted where the states are known (`fit(X, states=...)`). Columns are independent
+    given the state; a missing count (NaN) is left out.
+
+    Parameters
+    ----------
+    n_components : int >= 1
+        Number of states.
+    startprob_prior, transmat_prior : float >= 0, or arrays
+        Dirichlet priors of the rows of the tables; 1 is none.
+    lambdas_prior, lambdas_weight : float >= 0
+        Counts, and rows that they were seen in, which are added in each state: the rate is
+        (sum of counts + lambdas_prior) / (rows + lambdas_weight). 0 is maximum likelihood.
+    algorithm : "viterbi" or "map"
+        How `predict` decodes.
+    random_state : int, RandomState or None
+    n_iter : int >= 0
+        Steps of EM allowed.
+    tol : float
+        In nats. After a step that gains less, one more is made and EM ends.
+    n_init : int >= 1
+        Starts of EM; the fit of largest objective is kept.
+    verbose : bool
+    params, init_params : str
+        Letters of the parts that the fit changes, and of those that it draws anew: s(tart), t(ransitions), l(ambdas).
+    n_jobs : int or None
+        Threads; None uses all cores. Changes the time, never a bit of the result.
+
+    Attributes
+    ----------
+    startprob_ (k,), transmat_ (k, k), lambdas_ (k, columns)
+        They may also be set by hand instead of fitted.
+    monitor_ : history, iter, converged, tol
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.hmm import PoissonHMM
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.poisson(rate, (100, 1)) for rate in (2.0, 20.0, 2.0)])
+    >>> model = PoissonHMM(2, random_state=0).fit(X)
+    >>> np.sort(model.lambdas_.ravel()).round(1).tolist()
+    [2.1, 20.3]
+    """
+
+    card = Card(
+        name="Hidden Markov model of counts",
+        task="density",
+        model="distributions of sequences of counts by a hidden Markov chain",
+        strategy="log-likelihood of the sequences, plus the logarithms of priors",
+        algorithm="EM (Baum and Welch), forward and backward passes for each step; counts where states are known",
+        guarantee=("hmm.log-likelihood", "hmm.stationary", "hmm.monotone", "hmm.holdout"),
+        input=("numbers", "missing", "counts"),
+    )
+    family = "hmm.poisson"
+
+    constraints: ClassVar = {
+        "lambdas_prior": Number(low=0.0, why="it is a number of counts"),
+        "lambdas_weight": Number(low=0.0, why="it is a number of rows"),
+    }
+    letters: ClassVar = {**HiddenMarkovModel.letters, "l": "lambdas_"}
+
+    _: KW_ONLY
+    lambdas_prior: float = 0.0
+    lambdas_weight: float = 0.0
+    params: str = "stl"
+    init_params: str = "stl"
+
+    if TYPE_CHECKING:
+        lambdas_: np.ndarray
+
+    def _check_rows(self, X: np.ndarray, *, reset: bool) -> None:
+        there = X[~np.isnan(X)]
+        if there.size and (there.min() < 0 or (there != np.floor(there)).any() or there.max() >= 2.0**53):
+            raise refuse(self, "Negative values in data passed to X, or fractions: counts are integers 0, 1, 2, ...")
+
+    def _emission(self) -> Arrays:
+        rates = np.array(self.lambdas_, dtype=np.float64, order="C")
+        if rates.ndim != 2 or len(rates) != self.n_components or not rates.size:
+            raise refuse(self, f"lambdas_ must have a row for each of {self.n_components} states; got {rates.shape}.")
+        if not np.isfinite(rates).all() or (rates < 0).any():
+            raise refuse(self, "lambdas_ must be finite numbers >= 0.")
+        return (rates,)
+
+    def _columns(self, emission: Arrays) -> int:
+        return emission[0].shape[1]
+
+    def _attributes(self, emission: Arrays) -> dict[str, np.ndarray]:
+        return {"lambdas_": emission[0]}
+
+    def _begin(self, X: np.ndarray, random_state: Any) -> Arrays:
+        """Return rates drawn from a gamma distribution with the mean and the variance of all entries."""
+        if not self._draws("l"):
+            return self._emission()
+        seen, shape = X[~np.isnan(X)], (self.n_components, X.shape[1])
+        mean, variance = (float(seen.mean()), float(seen.var())) if seen.size else (1.0, 1.0)
+        if not mean > 0 or not variance > 0:
+            return (np.full(shape, mean),)
+        return (check_random_state(random_state).gamma(mean**2 / variance, variance / mean, size=shape),)
+
+    def _see(self, sequences: Sequences, emission: Arrays) -> Emissions:
+        (rates,), (rows, index) = emission, sequences.distinct
+        there = rows >= 0
+        counts = np.where(there, rows, 0)[:, None, :]
+        logs = np.where(there[:, None, :], xlogy(counts, rates) - rates - gammaln(counts + 1), 0.0).sum(axis=2)
+        return of_distinct(logs, index)
+
+    def _count(self, sequences: Sequences, seen: Emissions, shares: np.ndarray, emission: Arrays) -> CountSums:
+        rows = sequences.distinct[0]
+        return CountSums(shares.T @ (rows >= 0), shares.T @ np.maximum(rows, 0))
+
+    def _maximise(self, counts: Any, emission: Arrays) -> tuple[Arrays, int]:
+        if "l" not in self.params:
+            return emission, 0
+        rows = counts.rows + self.lambdas_weight
+        return (np.where(rows > 0, (counts.sums + self.lambdas_prior) / np.where(rows > 0, rows, 1.0), emission[0]),), 0
+
+    def _log_prior(self, emission: Arrays) -> float:
+        return float((xlogy(self.lambdas_prior, emission[0]) - self.lambdas_weight * emission[0]).sum())
+
+    def _draw(self, states: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+        return random.poisson(self._emission()[0][states])
+
+    def n_parameters(self) -> int:
+        return super().n_parameters() + self._emission()[0].size * ("l" in self.params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.positive_only = True  # whole numbers, that is
         return tags

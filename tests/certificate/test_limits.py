@@ -103,7 +103,7 @@ class TestCost:
         labels = tuple(map(str, range(30_000)))
         none, leaf = np.array([-1]), np.zeros((1, 30_000))
         nodes = (np.array([0]), none, np.zeros(1), none, none, leaf, np.zeros((0, 0)))
-        model = Trees("classifier", 1, *nodes, np.zeros(0), labels)
+        model = Trees("classifier", 1, *nodes, none, np.zeros(0), labels)
         tracemalloc.start()
         model.scores(np.zeros((10, 1)), np.zeros(1))
         assert tracemalloc.get_traced_memory()[1] < 2**26

@@ -278,7 +278,7 @@ class TestSampling:
     @pytest.mark.parametrize(
         "strategy",
         ["auto", "majority", "minority", "not majority", "not minority", "all", {0: 30, 2: 20}, lambda y: {1: 35}],
-        ids=str,
+        ids=lambda strategy: "function" if callable(strategy) else str(strategy),
     )
     def test_numbers_asked_for_are_those_of_imbalanced_learn(self, strategy):
         peer = pytest.importorskip("imblearn.under_sampling")

@@ -55,7 +55,7 @@ def started(folder: Path, *options: str, code: str = "", **more: str) -> Running
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A studio whose patience is short."""
-    code = "from assay.web import connections as c; c.HEAD_SECONDS = c.BODY_SECONDS = c.LINGER_SECONDS = 0.5"
+    code = "from assay import web as c; c.HEAD_SECONDS = c.BODY_SECONDS = c.LINGER_SECONDS = 0.5"
     one = started(tmp_path_factory.mktemp("hasty"), "--no-browser", code=code)
     yield one
     one.process.terminate()
@@ -185,7 +185,7 @@ def test_a_thousand_idle_connections_shut_nobody_out(tmp_path: Path) -> None:
 
 
 def test_a_new_connection_takes_the_place_of_the_one_that_waited_longest(tmp_path: Path) -> None:
-    code = "from assay.web import connections as c; c.MOST_OF_ONE = 3"
+    code = "from assay import web as c; c.MOST_OF_ONE = 3"
     one = started(tmp_path, "--no-browser", code=code)
     with urlopen(one.address, timeout=SECONDS):
         pass

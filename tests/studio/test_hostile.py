@@ -84,7 +84,8 @@ def test_an_upload_that_grows_beyond_the_limit_is_refused(person: Person) -> Non
     headers = {**ORIGIN, "content-type": "multipart/form-data; boundary=x"}
     answer = person.client.post("/tables", content=pieces(), headers=headers)
     assert answer.status_code == 413
-    assert not list(person.workspace.folder.iterdir())
+    assert not list((person.workspace.project.folder / "tables").iterdir())
+    assert [path.name for path in person.workspace.folder.iterdir()] == ["project"]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_names_of_uploads_are_never_paths(person: Person) -> None:
         assert "\\" not in display_name(name)
     person.upload(b"a,b\n1,2\n3,4\n", name="../../../evil.csv")
     for entry in person.workspace.tables.values():
-        assert re.fullmatch(r"[0-9a-f]{32}\.csv", entry.source["file"].rsplit("/", 1)[1])
+        assert re.fullmatch(r"[0-9a-f]{16}\.csv", entry.source["file"].rsplit("/", 1)[1])
 
 
 def test_ten_thousand_columns_are_shown_in_parts(person: Person) -> None:

@@ -107,6 +107,7 @@ def test_what_a_killed_studio_left_is_found(tmp_path: Path) -> None:
     project.keep(TableRecord("ab" * 8, "mine.csv", {"file": str(upload)}, target="y"))
     project.keep(StudyRecord("ef" * 8, "ab" * 8, "mine.csv: y", "y", {"certify": None}, {}))
     project.study_folder("ef" * 8).mkdir()
+    project.table_file("01" * 8, ".csv").write_bytes(CSV[:100])  # an upload that ended half-way
     project.close()
     with at_work(tmp_path) as person:
         assert "The studio ended while this study ran" in person.get(f"/runs/{'ef' * 8}").text

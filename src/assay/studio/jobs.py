@@ -34,9 +34,11 @@ class Child:
     Its temporary files go to `folder`: it may be ended at any time, and removes nothing then.
     """
 
-    def __init__(self, most_bytes: int, ready: tuple[str, ...] = (), folder: Path | None = None) -> None:
+    def __init__(
+        self, most_bytes: int, ready: tuple[str, ...] = (), folder: Path | None = None, tables: Path | None = None
+    ) -> None:
         self._most_bytes, self._ready = most_bytes, ready
-        self._folder = f"{folder}{os.sep}" if folder else ""
+        self._folders = [f"{one}{os.sep}" for one in (tables, folder) if one]
         self._env = os.environ | ({"TMPDIR": str(folder)} if folder else {})
         self._process: asyncio.subprocess.Process | None = None
         self._lock, self._birth = asyncio.Lock(), asyncio.Lock()
@@ -83,7 +85,9 @@ class Child:
 
     def _without_folder(self, text: str) -> str:
         """Return a text that does not tell where the studio keeps its files."""
-        return text.replace(self._folder, "") if self._folder else text
+        for folder in self._folders:
+            text = text.replace(folder, "")
+        return text
 
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:

@@ -120,6 +120,12 @@ class Project:
         self._index.execute("DELETE FROM studies WHERE key = ?", (key,))
         shutil.rmtree(self.study_folder(key), ignore_errors=True)
 
+    def drop_files_but(self, known: list[str]) -> None:
+        """Remove uploads that ended half-way, when the studio was killed."""
+        for path in (self.folder / "tables").iterdir():
+            if str(path) not in known:
+                path.unlink()
+
     def owns(self, record: TableRecord) -> bool:
         """Return whether the file of a table is the project's own copy."""
         return Path(record.source.get("file", "")).parent == self.folder / "tables"

@@ -82,9 +82,8 @@ class Workspace:
         self.most_bytes = most_bytes or memory_limit()
         self.tables = {record.key: TableEntry(**vars(record)) for record in self.project.tables()}
         self.runs = {record.key: self._restored(record) for record in self.project.studies()}
-        for entry in list(self.tables.values()):
-            if self.project.owns(entry) and not self._studies_of(entry):
-                self.drop(entry.key)
+        self._drop_idle()
+        self.project.drop_files_but([entry.source["file"] for entry in self.tables.values() if "file" in entry.source])
         self.desk = Desk(self._child("planning", "trying"))  # what is answered at once
         self.lab = Desk(self._child("stepping", "learning"))  # what takes longer
         self.next = self._student()  # waits for the next study
@@ -100,6 +99,12 @@ class Workspace:
         job = Ended(record.status, found, from_plain(record.refusal))
         return Run(record, entry, self.project.study_folder(record.key), job, self.project.owns(entry))
 
+    def _drop_idle(self) -> None:
+        """Forget uploaded tables that no study was made from."""
+        for entry in list(self.tables.values()):
+            if self.project.owns(entry) and not self._studies_of(entry):
+                self.drop(entry.key)
+
     def _studies_of(self, entry: TableEntry) -> list[Run]:
         return [run for run in self.runs.values() if run.table is entry]
 
@@ -110,7 +115,7 @@ class Workspace:
         await asyncio.gather(self.next.begin(), self.desk.child.begin())
 
     def _child(self, *ready: str) -> Child:
-        return Child(self.most_bytes, ready, self.folder)
+        return Child(self.most_bytes, ready, self.folder, self.project.folder / "tables")
 
     def _student(self) -> Child:
         return self._child("learning")
@@ -238,9 +243,7 @@ class Workspace:
         await asyncio.gather(
             self.desk.end(), self.lab.end(), self.next.end(), *(run.job.end() for run in self.runs.values())
         )
-        for entry in list(self.tables.values()):
-            if self.project.owns(entry) and not self._studies_of(entry):
-                self.drop(entry.key)
+        self._drop_idle()
         self._leaving.close()
 
 

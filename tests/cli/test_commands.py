@@ -23,6 +23,7 @@ import assay
 from assay import datasets
 from assay.cli.app import app
 from assay.cli.learning import Options, _with_time_left, leaderboard
+from assay.learning.metrics import Metric
 from assay.learning.search import Candidate
 from tests.test_persist import forged, members
 
@@ -92,7 +93,7 @@ def test_learn_shows_a_leaderboard_and_says_why(learnt):
     assert {"LogisticRegression", "Perceptron", "Baseline"} <= set(learnt.split())
     assert re.search(r"is chosen: of 2 learners tried on the 750 training rows", learnt)
     assert "95 % confidence" in learnt
-    assert "Held-out errors are shares of rows predicted wrongly" in learnt
+    assert "Held-out values are shares of rows predicted wrongly" in learnt
     assert "always predicting no" in learnt
 
 
@@ -109,10 +110,10 @@ def test_the_leaderboard_fits_a_terminal(credit, tmp_path, monkeypatch):
 def test_long_names_of_a_leaderboard_leave_room_for_its_numbers():
     name = "Stack of LinearDiscriminantAnalysis, LogisticRegression, KNeighborsClassifier"
     rows = [
-        Candidate("SVC", status="chosen", cv=0.218, holdout_error=0.216, bound=0.2663, seconds=0.31),
+        Candidate("SVC", status="chosen", cv=0.218, holdout_metric=0.216, bound=0.2663, seconds=0.31),
         Candidate(name, cv=0.2227, seconds=0.05),
     ]
-    found = SimpleNamespace(candidates=rows, chosen=rows[0], metric=SimpleNamespace(name="error"), task="classify")
+    found = SimpleNamespace(candidates=rows, chosen=rows[0], metric=Metric("error"), task="classify")
     console = Console(width=80, file=io.StringIO())
     console.print(leaderboard(found))
     lines = console.file.getvalue().splitlines()

@@ -18,7 +18,7 @@ ROOMS = (
 )  # fmt: skip
 DEFAULTS = {  # "defaults" of that page, and the rows about the learner
     **{name: {"max_iter", "tol"} for name in ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV")},
-    "LogisticRegression": {"solver", "max_iter"},
+    **{name: {"solver", "max_iter"} for name in ("LogisticRegression", "LogisticRegressionCV")},
     "Perceptron": {"tol"},
     "SGDClassifier": {"eta0"},
     "SGDRegressor": {"eta0", "learning_rate"},

@@ -99,8 +99,9 @@ def test_only_the_command_line_speaks_of_options() -> None:
     """Parameters are named as in Python; a catalogue writes {--clip}, which the terminal alone shows as an option."""
     option, found = re.compile(r"(?<![\w(-])--[a-z]"), []
     for path in SOURCE.rglob("*.py"):
-        if path.name == "__main__.py" or path.relative_to(SOURCE).parts[0] in ("cli", "messages"):
-            continue
+        place = path.relative_to(SOURCE)
+        if path.name == "__main__.py" or place.parts[0] in ("cli", "messages") or place.as_posix() == "studio/code.py":
+            continue  # the last writes command lines
         tree = ast.parse(path.read_text(encoding="utf-8"))
         docstrings = {one.value for one in ast.walk(tree) if isinstance(one, ast.Expr)}
         texts = [one for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)]

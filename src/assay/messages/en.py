@@ -46,7 +46,7 @@ MESSAGES = REASONS | {
     "child.ended": "The process that does the work ended: there was not enough memory, or it was stopped.",
     "desk.busy": "Too many requests at once; wait a little.",
     "studies.busy": "{count} studies are running: stop one of them, or wait for its end.",
-    "project.busy": "another studio works in the folder {folder}; name another one with --folder, or end that studio.",
+    "project.busy": "another studio works in the folder {folder}; name another folder, or end that studio.",
     "project.version": "the folder {folder} was written by a newer version of Assay.",
     "project.broken": "the folder {folder} has an index that cannot be read (studio.sqlite); move it away, or name another folder.",
     "no-table": "There is no such table.",

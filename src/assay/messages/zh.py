@@ -37,7 +37,7 @@ MESSAGES = REASONS | {
     "child.ended": "执行工作的进程结束了：内存不足，或被停止。",
     "desk.busy": "同时提出的请求太多；请稍候。",
     "studies.busy": "有 {count} 个学习任务正在运行：请停止一个，或等它结束。",
-    "project.busy": "另一个工作室正在使用文件夹 {folder}；请用 --folder 指定另一个，或结束那个工作室。",
+    "project.busy": "另一个工作室正在使用文件夹 {folder}；请指定另一个文件夹，或结束那个工作室。",
     "project.version": "文件夹 {folder} 是由更新版本的 Assay 写的。",
     "project.broken": "文件夹 {folder} 中的索引（studio.sqlite）无法读取；请移走它，或指定另一个文件夹。",
     "no-table": "没有这张表。",

@@ -99,7 +99,8 @@ def _is_refusal(error: Exception, method: str, case: Case) -> bool:
     """Tell whether an error is a sentence about the model or the rows."""
     if isinstance(error, AttributeError):
         return (case.name, method) in _not_answered
-    if isinstance(error, TypeError):  # scikit-learn's word for rows that the class of a changed model does not read
+    if isinstance(error, TypeError) and not isinstance(error, ValueError):
+        # scikit-learn's word for rows that the class of a changed model does not read
         return str(error).startswith("Sparse data was passed for X")
     return isinstance(error, (ValueError, NotImplementedError))
 

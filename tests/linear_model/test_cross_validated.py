@@ -306,3 +306,11 @@ def test_logistic_refusals(options, message):
         warnings.simplefilter("ignore")
         with pytest.raises(ValueError, match=message):
             LogisticRegressionCV(**{**MODERN, **options}).fit(X, y)
+
+
+@pytest.mark.parametrize("Cs", [0, 10_001, 2**31 - 1, True])
+def test_the_number_of_penalties_is_bounded(Cs):
+    """A number in a small file must not ask for the memory of a large one."""
+    model = LogisticRegressionCV(Cs=Cs)
+    with pytest.raises(ValueError, match="Cs must be"):
+        model.fit([[0.0], [1.0], [2.0], [3.0]] * 4, [0, 1, 0, 1] * 4)

@@ -35,7 +35,7 @@ from assay.linear_model._logistic_problem import Kept, Problem
 from assay.linear_model._logistic_solvers import refuse_zero_rows
 from assay.messages import Message
 from assay.optim.duality import GAP
-from assay.params import Choice, Flag, check, refuse
+from assay.params import Choice, Flag, check, count, refuse
 from assay.scan import Rows, one_blas_thread, thread_map
 from assay.theory.spaces import Linear
 
@@ -50,13 +50,16 @@ _DEFAULTS = (  # as scikit-learn 1.9 has it: each is told in the attribute that 
 )  # fmt: skip
 
 
+_MOST_COSTS = 10_000
+
+
 class _Costs:
     """How many weights C of the losses to try, or which."""
 
     def check(self, owner: Any, name: str) -> Any:
         value = getattr(owner, name)
-        if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
-            return value
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            return count(owner, name, high=_MOST_COSTS)
         numbers = np.ravel(np.asarray(value, dtype=object)).tolist()
         listed = not isinstance(value, (str, bytes, Real, type(None))) and len(numbers)
         if not listed or not all(isinstance(C, Real) and float(C) > 0 for C in numbers):

@@ -19,7 +19,8 @@ from assay.checker.numerics import (
 )
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
-from assay.checker.rules.duality import accurate_scores, check_intercept, class_weights, cost
+from assay.checker.rules.duality import accurate_scores, check_intercept, cost
+from assay.checker.rules.duality import class_weights as exact_class_weights
 from assay.checker.rules.losses import TINY, far_mass, sigmoid
 
 
@@ -59,7 +60,7 @@ class MultinomialGap(Rule):
             raise Rejected("the multinomial problem needs one row of coefficients per class")
         self.C, self.intercept = self.number("C"), self.flag("intercept")
         check_intercept(self, self.linear.b)
-        self.class_weight = class_weights(self.param("class_weight"), self.outputs)
+        self.class_weight = exact_class_weights(self.param("class_weight"), self.outputs)
         self.sums, self.losses, self.products = Sums(2 * self.outputs), Sums(1), Products(d, self.outputs)
         self.balancing = self.intercept
         self.keep, self.mix, self.mix_error = 1.0, np.zeros(self.outputs), np.zeros(self.outputs)
@@ -135,7 +136,7 @@ class Suboptimality(Rule):
         self.class_weight = None
         if self.objective != "squared":
             given = self.param("class_weight") if self.has("class_weight") else None
-            self.class_weight = class_weights(given, len(classes or ()))
+            self.class_weight = exact_class_weights(given, len(classes or ()))
         size = d + 1 if self.intercept else d
         self.center, self.scale = np.zeros(d), np.ones(size)
         if self.form == "a":

@@ -12,8 +12,8 @@ from assay.learning import search as search_module
 from assay.learning import workers
 from assay.learning.events import Note
 from assay.learning.jobs import Answer, Compiling
+from assay.learning.problem import hold_out, usual_share
 from assay.learning.search import Budget, Candidate, Search
-from assay.learning.split import hold_out, usual_share
 from assay.theory.concentration import clopper_pearson_upper
 
 

@@ -84,7 +84,7 @@ def test_the_layout_does_not_matter(threads, tmp_path):
 
 def test_rows_stay_on_the_workers(threads, monkeypatch):
     """No array with an entry for each row reaches the client."""
-    from assay.scan.pinned import Pinned
+    from assay.scan.dask import Pinned
 
     X, y, _ = draw("defaults")
     sizes, each = [], Pinned.each
@@ -120,7 +120,7 @@ def test_what_is_wrong_on_a_worker_is_said(threads):
 @pytest.mark.parametrize("at", ["slopes", "divide"])
 def test_a_killed_worker_changes_no_tree(at, monkeypatch):
     """A worker is killed between two calls of the second round, and when it is asked next it is gone."""
-    from assay.scan.pinned import Pinned
+    from assay.scan.dask import Pinned
 
     X, y, _ = draw("defaults")
     plain = clone(LEARNERS["defaults"]).fit(X, y)

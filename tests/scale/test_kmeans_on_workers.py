@@ -11,9 +11,8 @@ import pytest
 from assay.cluster import KMeans
 from assay.cluster._assignment import drawn
 from assay.scan import rows
-from assay.scan.kept import KeptRows
-from assay.scan.memory import MemoryRows
-from assay.scan.pinned import Pinned
+from assay.scan.dask import Pinned
+from assay.scan.memory import KeptRows, MemoryRows
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -78,7 +77,7 @@ def test_few_rows_of_many_are_fetched_for_the_start(client, monkeypatch):
 
 
 def test_rows_that_do_not_fit_are_not_kept(client, monkeypatch):
-    monkeypatch.setattr("assay.scan.kept._SHARE", 0.0)
+    monkeypatch.setattr("assay.scan.memory._SHARE", 0.0)
     spread = rows(da.from_array(draw(), chunks=(1_000, D)))
     assert spread.kept() is spread
 

@@ -284,10 +284,10 @@ def studio(
     """Run studies in a browser, on this machine."""
     with _messages():
         try:
-            from assay.studio import server
+            from assay.studio.app import serve as serve_studio
         except ModuleNotFoundError as error:
             raise ImportError(f"the studio needs {error.name}: pip install 'assay[studio]'.") from None
-        server.serve(source, host, port, browser, folder)
+        serve_studio(source, host, port, browser, folder)
 
 
 @app.command()

@@ -4,7 +4,9 @@ import os
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+
 from rich.console import Console
+
 from assay.messages import render
 from assay.text import shown
 

@@ -4,11 +4,14 @@ Each imports what it alone needs, so that `assay verify` stays quick.
 """
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
+
 import assay
 from assay import datasets
 from assay.checker.audit import audit as lines_of
@@ -18,14 +21,11 @@ from assay.claims.claim import Certificate, Claim
 from assay.claims.directory import code
 from assay.claims.document import digest
 from assay.claims.words import assumptions
-from assay.cli.common import say
+from assay.cli.common import keep_apart, say
 from assay.cli.predicting import open_model, using
+from assay.files import written_whole
 from assay.learning import TableModel
 from assay.text import shown
-from assay.cli.common import keep_apart
-from assay.cli.predicting import open_model
-from assay.files import written_whole
-from dataclasses import asdict
 
 
 def audit(model_file: Path) -> None:

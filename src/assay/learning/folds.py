@@ -18,9 +18,8 @@ from assay import scan
 from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.claims.model import StoredModel
 from assay.guarantees.evidence import Decided, Gathered, Predictions
-from assay.guarantees.fingerprint import data_reference, model_reference
+from assay.guarantees.fingerprint import BetOrder, data_reference, fold_of_rows, model_reference
 from assay.guarantees.ledger import DOWN, OUTWARD, Vacuous, claim
-from assay.guarantees.order import BetOrder, fold_of_rows
 from assay.learning import baseline
 from assay.learning.events import Event, Finished, Note, Started
 from assay.learning.folded import FoldedTable, FoldMean, FoldVote

@@ -23,7 +23,7 @@ from assay.guarantees.ledger import CertifyOptions
 from assay.guarantees.seal import Others
 from assay.learning.metrics import Metric
 from assay.learning.model import TableModel, target_values
-from assay.learning.split import Pair
+from assay.learning.problem import Pair
 from assay.messages import Message, of_error, sentences
 from assay.registry import find
 

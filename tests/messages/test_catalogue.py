@@ -10,7 +10,7 @@ import pytest
 import assay
 from assay.learning.folded import FoldMean, FoldVote
 from assay.messages import catalogue
-from assay.messages.zh import METHODS
+from assay.messages.methods_zh import METHODS
 
 SOURCE = Path(assay.__file__).parent
 ENGLISH, CHINESE = catalogue("en"), catalogue("zh")

@@ -7,7 +7,7 @@ from sklearn.datasets import load_diabetes
 
 from assay.tree import DecisionTreeRegressor
 from assay.tree.growth._absolute_loops import best_threshold
-from assay.tree.growth._exact import median
+from assay.tree.growth._absolute import median
 
 
 def deviation(y, w):

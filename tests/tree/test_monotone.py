@@ -5,7 +5,7 @@ import pytest
 from sklearn import tree as peer
 
 from assay.tree import CART, DecisionTreeClassifier, DecisionTreeRegressor
-from assay.tree.growth._exact import median
+from assay.tree.growth._absolute import median
 
 SIGNS = np.array([1, -1, 0, 0])
 

@@ -10,18 +10,9 @@ from scipy.sparse import csc_array, csr_array, random_array
 from assay.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor, _reading
 from assay.tree._reading import Read
-from assay.tree.growth._exact import (
-    as_entries,
-    compact,
-    counted_instead,
-    encode,
-    grow_exact,
-    grow_general,
-    grow_sorted,
-    is_whole,
-    sort_columns,
-)
+from assay.tree.growth._exact import compact, encode, grow_exact, grow_general
 from assay.tree.growth._records import Limits
+from assay.tree.growth._sorted import as_entries, counted_instead, grow_sorted, is_whole, sort_columns
 
 NONE = np.empty(0, dtype=np.int64)
 TREE = DecisionTreeRegressor()

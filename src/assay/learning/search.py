@@ -112,7 +112,7 @@ class Candidate:
     """One learner with its settings. `loss` is the mean over the pairs judged so far; smaller is better.
 
     `status` is "ranked", "finalist", "chosen", "baseline", "left out" or "first" (a certified answer that is told while
-    the search runs, `learning.first`); `note` says why, or what the fit warned of. `number` counts them as they are
+    the search runs, `learning.study`); `note` says why, or what the fit warned of. `number` counts them as they are
     made.
     Errors are shares of rows (classes) or mean absolute errors (numbers); `cv` and `holdout_metric` are numbers of the
     metric that was asked for, and so is `metric_bound`, if there is a bound of it.

@@ -155,7 +155,7 @@ def catalogue(language: str) -> dict[str, str]:
 
 @cache
 def _methods() -> dict[str, str]:
-    from assay.messages.zh import METHODS
+    from assay.messages.methods_zh import METHODS
 
     return METHODS
 

@@ -4,7 +4,7 @@ The caller's own thread works too, so n_jobs threads cost n_jobs - 1 tasks of a 
 thread takes the next block that nobody has taken and adds its partial sum to the total.
 
 Rows that workers of a cluster keep in memory for many passes: a pass is one message to each worker, and sums come
-back. A worker that dies is made again from the graph of its partitions (`scan.pinned`).
+back. A worker that dies is made again from the graph of its partitions (`scan.dask`).
 """
 
 import itertools

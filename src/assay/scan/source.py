@@ -45,7 +45,7 @@ class Rows(ABC):
         """Return the sum over all blocks of statistic(block, *parameters).
 
         The statistic returns an array, a number, or a tuple (best a NamedTuple) of such, with the same shapes
-        for each block. Partial sums are added in one fixed order (`scan.total`), so the threads used change
+        for each block. Partial sums are added in one fixed order, so the threads used change
         no bit. While it runs, BLAS keeps to one thread. The statistic must not write to the block.
         """
 
@@ -100,7 +100,7 @@ class Rows(ABC):
 
     def pinned(self, call: tuple, make: Callable[..., Any], *arguments: Any) -> Any:
         """Return objects that stay on the workers, `make` of what `call`, (function, *parameters), gives of each
-        partition as one block (see `scan.pinned`); for rows that are `on_workers`."""
+        partition as one block (see `scan.dask`); for rows that are `on_workers`."""
         raise NotImplementedError
 
     def kept(self) -> "Rows":

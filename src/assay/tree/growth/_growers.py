@@ -15,21 +15,10 @@ from assay.params import refuse
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes, nodes_of
 from assay.tree._reading import Read
-from assay.tree.growth._exact import (
-    WIDE,
-    Columns,
-    as_entries,
-    counted_instead,
-    encode,
-    grow_exact,
-    grow_general,
-    grow_sorted,
-    is_whole,
-    sort_columns,
-    sorts,
-)
+from assay.tree.growth._exact import WIDE, Columns, encode, grow_exact, grow_general
 from assay.tree.growth._nominal import Method, code_table, grow_nominal
 from assay.tree.growth._records import Limits, target_of
+from assay.tree.growth._sorted import as_entries, counted_instead, grow_sorted, is_whole, sort_columns, sorts
 
 GrowTree = Callable[[np.ndarray | None, Any], Nodes]  # weights (None: all 1) and random state of a tree
 
@@ -198,7 +187,7 @@ def _nominal(request: Request) -> GrowTree:
 
 
 def _absolute(request: Request) -> GrowTree:
-    from assay.tree.growth._exact import grow_absolute
+    from assay.tree.growth._absolute import grow_absolute
 
     X, y, limits = request.data.dense(request.why), request.data.y, request.limits
     n_jobs = request.n_jobs if request.in_parts else 1

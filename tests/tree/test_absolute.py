@@ -6,8 +6,8 @@ from sklearn import tree as peer
 from sklearn.datasets import load_diabetes
 
 from assay.tree import DecisionTreeRegressor
-from assay.tree.growth._absolute_loops import best_threshold
 from assay.tree.growth._absolute import median
+from assay.tree.growth._absolute_loops import best_threshold
 
 
 def deviation(y, w):

@@ -3,7 +3,7 @@
 
 Arrays: "wrapped" has none beside its member's. "vouched" has two members, student and teacher, `split_` (3,), seed and
 numbers of labelled rows and of those kept from the teacher, and `unlabelled_` (m, d), on which the two are compared.
-"graph" (graph.* claims) has `fit_X_` (n, d), `labels_` (n,) positions of labels, -1 for none, `spread_` (n,
+"graph" has `fit_X_` (n, d), `labels_` (n,) positions of labels, -1 for none, `spread_` (n,
 classes), and `graph_numbers_` (3,): k (0: a Gaussian kernel), alpha (0: labels are held) and gamma. "masked"
 (masked.error) is a network that fills rows: `center_`, `scale_` (d,), `W_` (d, k), `b_` (k,), `V_` (k, d), `c_` (d,).
 

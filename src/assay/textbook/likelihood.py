@@ -18,7 +18,21 @@ _POLISH = 20  # Newton steps at most
 
 
 class Likelihood(NamedTuple):
-    """The parameters, their log-likelihood, its gradient, which parameters lie on a bound, and whether it is flat."""
+    """The parameters, their log-likelihood, its gradient, which parameters lie on a bound, and whether it is flat.
+
+    Parameters
+    ----------
+    parameters : ndarray
+        The parameters.
+    log_likelihood : float
+        Their log-likelihood.
+    gradient : ndarray
+        Its gradient there.
+    on_bound : ndarray
+        Which parameters lie on a bound.
+    converged : bool
+        Whether the gradient is small in the directions that are free.
+    """
 
     parameters: np.ndarray
     log_likelihood: float
@@ -57,6 +71,15 @@ def fit(
     >>> found = fit(lambda x, t: np.log(t[0]) - t[0] * x, np.array([1.0, 2.0, 6.0]), [1.0], [(1e-9, None)])
     >>> found.parameters.round(6).tolist(), found.converged
     ([0.333333], True)
+    sample_weight : array-like or None
+        Weights of the rows; None: each has the weight 1.
+    max_iter : int, default=1000
+        Largest number of steps.
+
+    Returns
+    -------
+    Likelihood
+        The parameters and what they reach.
     """
     x = np.array(start, dtype=np.float64, ndmin=1)
     low, high = _ends(bounds, len(x))

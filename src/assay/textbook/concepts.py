@@ -498,9 +498,9 @@ class Identification(NamedTuple):
     Parameters
     ----------
     confirmed : bool
-        Whether the lower confidence of success suffices.
+        Whether the upper limit is at most delta.
     refuted : bool
-        Whether the failures are too many.
+        Whether the lower limit is above delta.
     failures : int
         Number of failed runs.
     runs : int

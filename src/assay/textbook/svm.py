@@ -596,10 +596,8 @@ def smo(
 ) -> SmoTrace:
     """Solve the dual pair by pair; C = infinity is the hard margin.
 
-    The first variable is the one that violates its condition most. `second` chooses its partner: "change"
-    (largest
-    |E_1 - E_2|, the fastest change), "distance" (the sample farthest from the first in feature space) or
-    "random".
+    The first variable is the one that violates its condition most. `second` chooses its partner: "change" (largest
+    |E_1 - E_2|, the fastest change), "distance" (the sample farthest from the first in feature space) or "random".
     A partner that allows no progress is passed over for the next.
 
     Parameters

@@ -145,6 +145,8 @@ class Sampler(BaseEstimator):
 class UnderSampler(Sampler):
     """As many rows of every class as the rarest has, drawn without replacement.
 
+    Attributes: sample_indices_ (row numbers kept, in order), classes_, shares_before_, shares_after_.
+
     Parameters
     ----------
     sampling_strategy : str, float, dict or callable, default="auto"
@@ -155,8 +157,8 @@ class UnderSampler(Sampler):
     warn : bool, default=True
         Whether a warning says that probabilities change with the shares of the classes.
 
-    Attributes: sample_indices_ (row numbers kept, in order), classes_, shares_before_, shares_after_.
-
+    Examples
+    --------
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 0, 1]
     >>> rows, labels = UnderSampler(random_state=0, warn=False).fit_resample(np.array(X), y)
     >>> np.bincount(labels).tolist()
@@ -175,6 +177,8 @@ class UnderSampler(Sampler):
 class OverSampler(Sampler):
     """As many rows of every class as the most frequent has: all originals, and new ones of the rarer classes.
 
+    Attributes: classes_, shares_before_, shares_after_; interpolated: parents_ (new rows, 2), row numbers of the ends.
+
     Parameters
     ----------
     how : "repeat" or "interpolate"
@@ -190,8 +194,8 @@ class OverSampler(Sampler):
     warn : bool, default=True
         Whether a warning says that probabilities change with the shares of the classes.
 
-    Attributes: classes_, shares_before_, shares_after_; interpolated: parents_ (new rows, 2), row numbers of the ends.
-
+    Examples
+    --------
     >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), [0, 0, 0, 1]
     >>> rows, labels = OverSampler(random_state=0, warn=False).fit_resample(X, y)
     >>> rows[4:].tolist(), np.bincount(labels).tolist()

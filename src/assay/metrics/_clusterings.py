@@ -412,8 +412,10 @@ def silhouette_samples(
 
     Parameters
     ----------
-    X : (n, d), or (n, n) distances; dense or sparse
-    labels : (n,)
+    X : array-like of shape (n, d), or (n, n)
+        Rows, dense or sparse, or distances.
+    labels : array-like of shape (n,)
+        Cluster of each row.
     metric : str or function of two rows
         A name that `sklearn.metrics.pairwise_distances` knows, or "precomputed": X holds the distances, with zeros on
         its diagonal.
@@ -422,13 +424,15 @@ def silhouette_samples(
     **kwds
         Parameters of the metric.
 
-    >>> silhouette_samples([[0.0], [1.0], [10.0]], [0, 0, 1]).round(3)
-    array([0.9  , 0.889, 0.   ])
-
     Returns
     -------
     ndarray
         Silhouette of each row.
+
+    Examples
+    --------
+    >>> silhouette_samples([[0.0], [1.0], [10.0]], [0, 0, 1]).round(3)
+    array([0.9  , 0.889, 0.   ])
     """
     X, own_labels = check_X_y(X, labels, accept_sparse="csr")
     names, codes = np.unique(own_labels, return_inverse=True)

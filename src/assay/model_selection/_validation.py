@@ -403,21 +403,27 @@ def three_way_split(
 
     Parameters
     ----------
-    rows : number of rows
-    shares : three positive numbers that sum to 1
-    stratify : labels of the rows, optional
+    rows : int
+        Number of rows.
+    shares : sequence of float, default=(0.6, 0.2, 0.2)
+        Three positive numbers that sum to 1.
+    stratify : array-like or None
+        Labels of the rows; None: a plain draw.
         Each part then has its share of every class, to within one row. (Bounds of `certify` ask for a plain draw:
         rows that are held out by class are not independent draws.)
-    random_state : seed
-
-    >>> parts = three_way_split(10, random_state=0)
-    >>> [len(part) for part in parts]
-    [6, 2, 2]
+    random_state : int, RandomState or None
+        Seed of the draw.
 
     Returns
     -------
     Parts
         The row numbers.
+
+    Examples
+    --------
+    >>> parts = three_way_split(10, random_state=0)
+    >>> [len(part) for part in parts]
+    [6, 2, 2]
     """
     given = np.asarray(shares, dtype=np.float64)
     if given.shape != (3,) or not (given > 0).all() or abs(given.sum() - 1) > 1e-9:

@@ -35,15 +35,17 @@ def posterior(prior: Any, likelihood: Any, *, log: bool = False) -> np.ndarray:
     log : bool
         Whether `likelihood` holds logarithms, which do not underflow; -inf stands for 0.
 
-    A rare disease (1 %), a test that finds 95 % of the ill and alarms 5 % of the healthy:
-
-    >>> posterior([0.01, 0.99], [0.95, 0.05]).round(4).tolist()
-    [0.161, 0.839]
-
     Returns
     -------
     ndarray
         P(c | x), a row for each x.
+
+    Examples
+    --------
+    A rare disease (1 %), a test that finds 95 % of the ill and alarms 5 % of the healthy:
+
+    >>> posterior([0.01, 0.99], [0.95, 0.05]).round(4).tolist()
+    [0.161, 0.839]
     """
     prior = _distribution("prior", prior)
     given = np.asarray(likelihood, dtype=np.float64)
@@ -92,20 +94,23 @@ def minimum_risk(posterior: Any, cost: Any = None, *, reject: float | None = Non
 
     Parameters
     ----------
-    posterior : (n, K)
+    posterior : array-like of shape (n, K)
+        P(c | x), a row for each x.
     cost : (decisions, K), optional
         None is 1 for an error and 0 otherwise; then the decision is the class of largest posterior.
     reject : float >= 0, optional
         What it costs not to decide. Where every decision risks more, the answer is `REJECT` (-1).
 
-    >>> P = [[0.9, 0.1], [0.6, 0.4]]
-    >>> minimum_risk(P).tolist(), minimum_risk(P, [[0, 5], [1, 0]]).tolist(), minimum_risk(P, reject=0.2).tolist()
-    ([0, 0], [0, 1], [0, -1])
-
     Returns
     -------
     ndarray
         Number of the decision for each row.
+
+    Examples
+    --------
+    >>> P = [[0.9, 0.1], [0.6, 0.4]]
+    >>> minimum_risk(P).tolist(), minimum_risk(P, [[0, 5], [1, 0]]).tolist(), minimum_risk(P, reject=0.2).tolist()
+    ([0, 0], [0, 1], [0, -1])
     """
     shares = _posterior(posterior)
     risk = conditional_risk(shares, 1 - np.eye(shares.shape[-1]) if cost is None else cost)

@@ -57,22 +57,16 @@ def fit(
     ----------
     log_density : function
         ln p of each row: log_density(data, parameters) returns an array with a number for each row.
-    data : array
+    data : array-like
+        The rows, as `log_density` takes them.
     start : (p,)
         Where the search begins; its likelihood must be above 0.
     bounds : p pairs (low, high), optional
         None for an end that is free. A parameter that must be > 0, such as a variance, gets a low end above 0.
-    tol : float
-        It has converged if the gradient of the mean log-likelihood, on parameters inside their bounds, is below tol.
-
-    The exponential density of rate t, t exp(-t x); the closed form is 1 / mean:
-
-    >>> import numpy as np
-    >>> found = fit(lambda x, t: np.log(t[0]) - t[0] * x, np.array([1.0, 2.0, 6.0]), [1.0], [(1e-9, None)])
-    >>> found.parameters.round(6).tolist(), found.converged
-    ([0.333333], True)
     sample_weight : array-like or None
         Weights of the rows; None: each has the weight 1.
+    tol : float, default=1e-6
+        It has converged if the gradient of the mean log-likelihood, on parameters inside their bounds, is below tol.
     max_iter : int, default=1000
         Largest number of steps.
 
@@ -80,6 +74,15 @@ def fit(
     -------
     Likelihood
         The parameters and what they reach.
+
+    Examples
+    --------
+    The exponential density of rate t, t exp(-t x); the closed form is 1 / mean:
+
+    >>> import numpy as np
+    >>> found = fit(lambda x, t: np.log(t[0]) - t[0] * x, np.array([1.0, 2.0, 6.0]), [1.0], [(1e-9, None)])
+    >>> found.parameters.round(6).tolist(), found.converged
+    ([0.333333], True)
     """
     x = np.array(start, dtype=np.float64, ndmin=1)
     low, high = _ends(bounds, len(x))

@@ -157,13 +157,15 @@ def loo_bound(lost: int, n: int, k: int, delta: float) -> float:
     delta : float in (0, 1)
         Probability over samples that the bound fails.
 
-    >>> round(loo_bound(500, 10_000, 5, 0.05), 4)
-    0.0988
-
     Returns
     -------
     float
         Upper bound of the error rate.
+
+    Examples
+    --------
+    >>> round(loo_bound(500, 10_000, 5, 0.05), 4)
+    0.0988
     """
     check.probability("loo_bound: delta", delta)
     return min(1.0, lost / n + math.sqrt(float(loo_second_moment(n, k)) / delta))

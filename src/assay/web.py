@@ -55,10 +55,10 @@ class Counted:
 
 def headers_of(scope: Scope) -> dict[str, list[str]]:
     """Return the headers of a request by their names in small letters."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return found
+        results.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return results
 
 
 def declared(headers: dict[str, list[str]]) -> int:
@@ -122,12 +122,16 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.network = network_of(self.client)
-        others = [one for one in self.connections if one is not self and isinstance(one, Connection)]
-        near = [one for one in others if one.network == self.network]
+        others = [
+            connection
+            for connection in self.connections
+            if connection is not self and isinstance(connection, Connection)
+        ]
+        near = [other for other in others if other.network == self.network]
         most, most_of_one = self.limits()
         if len(others) >= most or len(near) >= most_of_one:
-            idle = [one for one in (near if len(near) >= most_of_one else others) if one._awaited is h11.IDLE]
-            min(idle, key=lambda one: one._deadline, default=self)._drop()
+            idle = [item for item in (near if len(near) >= most_of_one else others) if item._awaited is h11.IDLE]
+            min(idle, key=lambda item: item._deadline, default=self)._drop()
         self._await(HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -201,15 +205,15 @@ BACKLOG = 128
 def listener(who: str, host: str, port: int) -> socket.socket:
     """Return a socket that listens; `who` is named if that is not possible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    result = socket.socket(family, socket.SOCK_STREAM)
+    result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind(("127.0.0.1" if host == "localhost" else host, port))
-        found.listen(BACKLOG)  # the address is printed before the server runs: who comes early waits
+        result.bind(("127.0.0.1" if host == "localhost" else host, port))
+        result.listen(BACKLOG)  # the address is printed before the server runs: who comes early waits
     except OSError as error:
-        found.close()
+        result.close()
         raise ValueError(f"{who} cannot listen on {host}, port {port}: {error.strerror}.") from None
-    return found
+    return result
 
 
 def server(app: Any, connection: type[Connection] = Connection) -> uvicorn.Server:
@@ -254,11 +258,11 @@ def ended_by_signals(running: uvicorn.Server) -> Iterator[None]:
         running.should_exit = True
 
     both = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
-    heeded = [one for one in both if signal.getsignal(one) is not signal.SIG_IGN]  # nohup ignores SIGHUP
-    for one in heeded:
-        signal.signal(one, end)  # uvicorn heeds SIGTERM in its own way and, when it has ended, gives it to us
+    heeded = [item for item in both if signal.getsignal(item) is not signal.SIG_IGN]  # nohup ignores SIGHUP
+    for item in heeded:
+        signal.signal(item, end)  # uvicorn heeds SIGTERM in its own way and, when it has ended, gives it to us
     yield
-    for one in heeded:
-        signal.signal(one, signal.SIG_DFL)
+    for item in heeded:
+        signal.signal(item, signal.SIG_DFL)
     for number in came:
         signal.raise_signal(number)

@@ -249,8 +249,8 @@ class QLearning:
         for _ in range(max_iter):
             new = {
                 state: max(
-                    one.reward + self.gamma * sum(p * values.get(s, 0.0) for s, p in one.next_states.items())
-                    for one in options
+                    option.reward + self.gamma * sum(p * values.get(s, 0.0) for s, p in option.next_states.items())
+                    for option in options
                 )
                 for state, options in known.items()
             }

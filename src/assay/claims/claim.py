@@ -57,8 +57,8 @@ class Claim:
     @property
     def kind(self) -> str:
         """Name of what is claimed, for some losses one of their own: "logistic.gap" for "duality-gap"."""
-        found = definition(self.name)
-        return self.name if found is None else found.called(self.params)
+        result = definition(self.name)
+        return self.name if result is None else result.called(self.params)
 
     @property
     def is_fact(self) -> bool:
@@ -68,8 +68,8 @@ class Claim:
     @property
     def quantity(self) -> str:
         """What is bounded ("error rate", "mean loss"), if other statements bound the same; else ""."""
-        found = definition(self.name)
-        return "" if found is None else found.quantity
+        result = definition(self.name)
+        return "" if result is None else result.quantity
 
     @property
     def confidence(self) -> float:
@@ -89,10 +89,10 @@ class Claim:
 
     @property
     def _definition(self) -> Definition:
-        found = definition(self.name)
-        if found is None:
+        result = definition(self.name)
+        if result is None:
             raise ValueError(f"Unknown claim {self.name!r}: no definition has this name.")
-        return found
+        return result
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,8 @@ class Certificate:
     @property
     def named_columns(self) -> list[str]:
         """Columns that the model does not read but claims name, such as that of groups; `verify` needs their values."""
-        found = (claim.params.get("group") for claim in self.claims if isinstance(claim.params, Mapping))
-        return sorted({name for name in found if isinstance(name, str)})
+        result = (claim.params.get("group") for claim in self.claims if isinstance(claim.params, Mapping))
+        return sorted({name for name in result if isinstance(name, str)})
 
     @property
     def tightest(self) -> Claim | None:

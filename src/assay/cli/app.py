@@ -109,7 +109,7 @@ def learn(
             _words(learners), _words(exclude), group or None, time_column or None, seed, clip, task or None, force,
             workers, looks or None,
         )  # fmt: skip
-        levels = dict(learning.parse_ordered(one) for one in ordered or ())
+        levels = dict(learning.parse_ordered(item) for item in ordered or ())
         reading = learning.Reading(_words(nominal), levels, _words(drop))
         learning.learn(source, target, options, reading, learning.Output(out, report, as_json, quiet, log, resume))
 

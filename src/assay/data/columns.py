@@ -123,6 +123,6 @@ def schema_from_text(texts: Iterable[str]) -> Schema | None:
 
 def _column_type(text: str) -> ColumnType:
     name, kind, levels = json.loads(text)
-    if kind not in KINDS or not isinstance(levels, list) or not all(isinstance(one, str) for one in (name, *levels)):
+    if kind not in KINDS or not isinstance(levels, list) or not all(isinstance(item, str) for item in (name, *levels)):
         raise ValueError("column_types_ must tell name, kind and levels of each column.")
     return ColumnType(name, kind, tuple(levels))

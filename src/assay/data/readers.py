@@ -109,7 +109,7 @@ def raw_table(
     levels = dict(ordered or {})
     forms = {}
     if isinstance(source, Table):
-        forms = {one.name: one.written for one in source.schema if one.written}
+        forms = {item.name: item.written for item in source.schema if item.written}
     as_text = {*nominal, *levels} if exact else None
     table = arrow_table(source, as_text, only, set(drop))
     is_csv = is_file(source) and form_of(source) == "csv"

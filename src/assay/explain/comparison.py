@@ -54,11 +54,14 @@ def compare(first: Any, second: Any, source: Any, *, delta: float = 0.05) -> Com
     share, clip = delta / compared, None
     if models[0].task == "classify":
         y = rows.text(models[0].target.name)
-        losses = [(_words(one) != _words(y, one.dtype.kind in "iufb")).astype(np.float64) for one in predicted]
+        losses = [
+            (_words(prediction) != _words(y, prediction.dtype.kind in "iufb")).astype(np.float64)
+            for prediction in predicted
+        ]
         what = Message("difference.rate")
     else:
         y = models[0].labels(rows)
-        losses = [np.abs(one - y) for one in predicted]
+        losses = [np.abs(prediction - y) for prediction in predicted]
         clip = _clip(first, second)
         what = Message("difference.sign") if clip is None else Message("difference.clipped", clip=clip)
     alone = int((losses[0] > losses[1]).sum()), int((losses[0] < losses[1]).sum())
@@ -87,7 +90,7 @@ def _limits(losses: list[np.ndarray], delta: float, clip: float | None, task: st
 
 def _words(values: np.ndarray, numbers: bool = False) -> np.ndarray:
     """Return class labels as text; whole numbers are the same however they are written."""
-    return np.array([_word(one, numbers) for one in values.tolist()])
+    return np.array([_word(value, numbers) for value in values.tolist()])
 
 
 def _word(value: Any, number: bool) -> str:
@@ -100,8 +103,8 @@ def _word(value: Any, number: bool) -> str:
 
 def _clip(*saved: Any) -> float | None:
     """Return up to what errors count in a certificate of the models, which was fixed before its rows were opened."""
-    for one in saved:
-        for claim in () if one.certificate is None else one.certificate.claims:
+    for item in saved:
+        for claim in () if item.certificate is None else item.certificate.claims:
             if not claim.is_fact and "clip" in claim.params and claim.params.get("loss", "absolute") == "absolute":
                 return float(claim.params["clip"])
     return None

@@ -210,10 +210,10 @@ class Gathered:
 
     def the(self, kind: type[E]) -> E:
         """Return the evidence of that kind, which must be there."""
-        found = self.get(kind)
-        if found is None:
+        result = self.get(kind)
+        if result is None:
             raise TypeError(f"the learner hands over no {kind.__name__} as evidence.")
-        return found
+        return result
 
 
 def labels(rows: Rows) -> np.ndarray:

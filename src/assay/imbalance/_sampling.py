@@ -221,9 +221,9 @@ class OverSampler(Sampler):
         if len(own) < 2:
             raise refuse(self, f"the class {self.classes_[c]!s} has one row, and nothing to interpolate it with.")
         near = NearestNeighbors(n_neighbors=min(self.k, len(own) - 1)).fit(X[own])
-        found = near.kneighbors(return_distance=False)  # without the row itself
+        result = near.kneighbors(return_distance=False)  # without the row itself
         at = np.searchsorted(own, drawn)
-        return own[found[at, rng.randint(found.shape[1], size=len(at))]]
+        return own[result[at, rng.randint(result.shape[1], size=len(at))]]
 
 
 def _like(X: Any, rows: np.ndarray) -> Any:

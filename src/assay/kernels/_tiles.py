@@ -70,17 +70,17 @@ def least_eigenvalue(kernel: Kernel, X: np.ndarray) -> float:
         K = 0.5 * (K + K.T)
     if not np.isfinite(K).all():
         return 0.0
-    found = definiteness(K)
-    return 0.0 if found.psd else found.least
+    result = definiteness(K)
+    return 0.0 if result.psd else result.least
 
 
 def embedding(K: np.ndarray) -> np.ndarray:
     """Return B with B B' = K: row i is an image phi(x_i) of point i. An indefinite K has none and is
     refused."""
-    found = definiteness(K)
-    if found.factor is None:
-        raise ValueError(f"embedding: K is not positive semidefinite (least eigenvalue {found.least:.4g}).")
-    return found.factor
+    result = definiteness(K)
+    if result.factor is None:
+        raise ValueError(f"embedding: K is not positive semidefinite (least eigenvalue {result.least:.4g}).")
+    return result.factor
 
 
 def find_counterexample(

@@ -119,10 +119,10 @@ def davies_bouldin(X: Any, labels: ArrayLike, *, spread: str = "pairs", n_jobs: 
     """
     if spread not in ("pairs", "centroid"):
         raise ValueError(f"davies_bouldin: spread must be 'pairs' or 'centroid'; got {spread!r}.")
-    found = _two_or_more(cluster_geometry(X, labels, n_jobs=n_jobs), "davies_bouldin")
-    s = found.avg if spread == "pairs" else found.to_mean
+    result = _two_or_more(cluster_geometry(X, labels, n_jobs=n_jobs), "davies_bouldin")
+    s = result.avg if spread == "pairs" else result.to_mean
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = (s[:, None] + s[None, :]) / found.d_cen
+        ratio = (s[:, None] + s[None, :]) / result.d_cen
     ratio[np.isnan(ratio)] = 0.0
     return float(ratio.max(axis=1, where=~np.eye(len(s), dtype=bool), initial=0.0).mean())
 
@@ -133,19 +133,19 @@ def dunn(X: Any, labels: ArrayLike, *, n_jobs: int | None = None) -> float:
     >>> float(dunn([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1]))
     4.0
     """
-    found = _two_or_more(cluster_geometry(X, labels, n_jobs=n_jobs), "dunn")
-    if found.diam.max() == 0:
+    result = _two_or_more(cluster_geometry(X, labels, n_jobs=n_jobs), "dunn")
+    if result.diam.max() == 0:
         raise ValueError(
             "dunn: every cluster is a single point, so the largest diameter is 0 and the index is not defined."
         )
-    between = found.d_min[~np.eye(len(found.sizes), dtype=bool)]
-    return float(between.min() / found.diam.max())
+    between = result.d_min[~np.eye(len(result.sizes), dtype=bool)]
+    return float(between.min() / result.diam.max())
 
 
-def _two_or_more(found: ClusterGeometry, name: str) -> ClusterGeometry:
-    if len(found.sizes) < 2:
+def _two_or_more(result: ClusterGeometry, name: str) -> ClusterGeometry:
+    if len(result.sizes) < 2:
         raise ValueError(f"{name}: needs at least 2 clusters; the labels name one.")
-    return found
+    return result
 
 
 def mean_similarities(X: Any, labels: ArrayLike, *, n_jobs: int | None = None) -> tuple[float, float]:
@@ -446,14 +446,14 @@ def class_scores(y: Any, said: Any, delta: float = 0.05) -> list[ClassScore]:
     if true.shape != told.shape or true.ndim != 1 or not len(true):
         raise ValueError(f"class_scores: needs one label and one answer for each row; got {true.shape}, {told.shape}.")
     labels = np.unique(np.concatenate([true, told]))
-    each, found = delta / (4 * len(labels)), []
+    each, results = delta / (4 * len(labels)), []
     for label in labels.tolist():
         own, claimed = true == label, told == label
         right = int(np.sum(own & claimed))
         precision, recall = (_limited(right, int(part.sum()), each) for part in (claimed, own))
         f1 = Limited(*(_f1(p, r) for p, r in zip(precision, recall)))
-        found.append(ClassScore(label, int(own.sum()), int(claimed.sum()), precision, recall, f1))
-    return found
+        results.append(ClassScore(label, int(own.sum()), int(claimed.sum()), precision, recall, f1))
+    return results
 
 
 def _limited(right: int, rows: int, delta: float) -> Limited:

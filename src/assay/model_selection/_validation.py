@@ -134,12 +134,12 @@ class CrossValidated(ClassifierMixin, Learner):
     def mean_error(self, X: Any, y: Any) -> float:
         """Return the mean error rate of the models on these rows: that of one drawn at random for each row."""
         check_is_fitted(self)
-        return float(np.mean([np.mean(one.predict(X) != np.asarray(y)) for one in self.fold_models_]))
+        return float(np.mean([np.mean(fold_model.predict(X) != np.asarray(y)) for fold_model in self.fold_models_]))
 
     def _votes(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        codes = [np.searchsorted(self.classes_, one.predict(X)) for one in self.fold_models_]
+        codes = [np.searchsorted(self.classes_, fold_model.predict(X)) for fold_model in self.fold_models_]
         return np.sum([one_hot(code, len(self.classes_)) for code in codes], axis=0)
 
     # Certificate
@@ -150,11 +150,13 @@ class CrossValidated(ClassifierMixin, Learner):
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the class with most votes of the models."""
-        members = [Gathered(one.evidence(rows)).the(Decided) for one in self.fold_models_]
-        yield Votes(_fold_votes, ([(one.decide, one.packed) for one in members], self._places(), len(self.classes_)))
+        members = [Gathered(fold_model.evidence(rows)).the(Decided) for fold_model in self.fold_models_]
+        yield Votes(
+            _fold_votes, ([(member.decide, member.packed) for member in members], self._places(), len(self.classes_))
+        )
 
     def _places(self) -> list[np.ndarray]:
-        return [self._own_classes(one) for one in self.fold_models_]
+        return [self._own_classes(fold_model) for fold_model in self.fold_models_]
 
     def _own_classes(self, model: Any) -> np.ndarray:
         """Return the place in `classes_` of each class that a model has seen, and last what stands for none."""
@@ -179,8 +181,8 @@ class CrossValidated(ClassifierMixin, Learner):
     def _mean_of_folds(self, rows: Rows, delta: str) -> Claim | NotApplicable:
         X = np.concatenate([block.X for block in rows.blocks()])
         codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
-        parts = [(one, self.fold_ == k) for k, one in enumerate(self.fold_models_)]
-        errors = [self._errors(one, X[mine], codes[mine]) for one, mine in parts]
+        parts = [(fold_model, self.fold_ == k) for k, fold_model in enumerate(self.fold_models_)]
+        errors = [self._errors(item, X[mine], codes[mine]) for item, mine in parts]
         return mean_of_folds(errors, self.fold_, self.seed_, delta)
 
 
@@ -203,11 +205,11 @@ def _most_errors(model: Any, rows: Rows) -> int:
 
 def _fold_votes(block: Block, members: list[Any], places: list[np.ndarray], n_classes: int) -> np.ndarray:
     """Return the class with most votes, the first of equals; OPEN or NOBODY where members that are so decide."""
-    found = np.stack([place[decide(block, *packed)] for (decide, packed), place in zip(members, places)], axis=1)
-    votes = np.stack([(found == k).sum(axis=1) for k in range(n_classes)], axis=1)
-    unsure, ranked = (found < 0).sum(axis=1), np.sort(votes, axis=1)
+    result = np.stack([place[decide(block, *packed)] for (decide, packed), place in zip(members, places)], axis=1)
+    votes = np.stack([(result == k).sum(axis=1) for k in range(n_classes)], axis=1)
+    unsure, ranked = (result < 0).sum(axis=1), np.sort(votes, axis=1)
     lead = ranked[:, -1] - ranked[:, -2]
-    opened = np.where((found == OPEN).any(axis=1), OPEN, NOBODY)
+    opened = np.where((result == OPEN).any(axis=1), OPEN, NOBODY)
     return np.where((lead > unsure) | (unsure == 0), votes.argmax(axis=1), opened)
 
 

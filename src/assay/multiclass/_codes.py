@@ -76,15 +76,15 @@ def ternary_code(classes: int, bits: int, random: np.random.RandomState) -> np.n
 
 
 def _best(classes: int, bits: int, random: np.random.RandomState, draw: Any) -> np.ndarray:
-    best, found = -1, None
+    best, result = -1, None
     for _ in range(_DRAWS):
         code = useful_columns(draw((classes, bits)))
         far = code_distance(code) if code.shape[1] else -1
         if far > best:
-            best, found = far, code
-    if found is None or best < 1:
+            best, result = far, code
+    if result is None or best < 1:
         raise ValueError(f"no code of {bits} bits that tells {classes} classes apart was drawn; raise code_size.")
-    return found.astype(np.int64)
+    return result.astype(np.int64)
 
 
 def useful_columns(code: np.ndarray) -> np.ndarray:
@@ -140,17 +140,17 @@ def _generator(m: int, least: int) -> np.ndarray:
         power = powers[-1] << 1
         powers.append(power ^ _PRIMITIVE[m] if power >> m else power)
     log = {power: at for at, power in enumerate(powers)}
-    found, used = np.array([1], dtype=np.int64), set()
+    result, used = np.array([1], dtype=np.int64), set()
     for root in range(1, n, 2):
         if root in used:
             continue
         coset = {root * 2**j % n for j in range(m)}
         minimal = _minimal(coset, powers, log, n)
-        if n - (len(found) + len(minimal) - 2) < least:
+        if n - (len(result) + len(minimal) - 2) < least:
             break
         used |= coset
-        found = np.convolve(found, minimal) % 2
-    return found
+        result = np.convolve(result, minimal) % 2
+    return result
 
 
 def _minimal(coset: set[int], powers: list[int], log: dict[int, int], n: int) -> np.ndarray:

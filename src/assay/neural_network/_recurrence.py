@@ -192,7 +192,7 @@ def _unit_error(Z: np.ndarray, off: np.ndarray, unit: str) -> np.ndarray:
 
 def states(net: Weights, X: np.ndarray, mask: np.ndarray, unit: str) -> list[tuple[np.ndarray, ...]]:
     """Return for each step the state before and its error, the sums and theirs, the state after and its error."""
-    found: list[tuple[np.ndarray, ...]] = []
+    results: list[tuple[np.ndarray, ...]] = []
     state = np.zeros((len(X), len(net.b)))
     error = np.zeros_like(state)
     for t in range(X.shape[1]):
@@ -201,9 +201,9 @@ def states(net: Weights, X: np.ndarray, mask: np.ndarray, unit: str) -> list[tup
         on = mask[:, t, None]
         after = np.where(on, activated(sums, unit), state)
         wrong = np.where(on, _unit_error(sums, off, unit), error)
-        found.append((state, error, sums, off, after, wrong))
+        results.append((state, error, sums, off, after, wrong))
         state, error = after, wrong
-    return found
+    return results
 
 
 def last_outputs(net: Weights, X: np.ndarray, mask: np.ndarray, unit: str) -> Bounded:

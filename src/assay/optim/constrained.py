@@ -111,13 +111,13 @@ class QuadraticProgramme:
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
         upper = csc_matrix(np.triu(self.Q))
-        found = clarabel.DefaultSolver(
+        solution = clarabel.DefaultSolver(
             upper, self.p, csc_matrix(rows), np.append(-self.c, self.v), cones, settings
         ).solve()
-        if "Solved" not in str(found.status):
-            raise ValueError(f"QuadraticProgramme: no solution ({found.status}); are the constraints feasible?")
-        z = np.array(found.z)
-        u = np.array(found.x)
+        if "Solved" not in str(solution.status):
+            raise ValueError(f"QuadraticProgramme: no solution ({solution.status}); are the constraints feasible?")
+        z = np.array(solution.z)
+        u = np.array(solution.x)
         a, mu = np.maximum(z[: len(self.c)], 0.0), -z[len(self.c) :]
         return Solved(u, a, mu, self.objective(u) - self.dual(a, mu))
 

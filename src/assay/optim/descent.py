@@ -288,13 +288,15 @@ def check_gradient(value: Callable[[np.ndarray], float], gradient: np.ndarray, x
     """
     x, gradient = np.asarray(x, dtype=np.float64), np.asarray(gradient, dtype=np.float64)
     steps = np.cbrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(x))
-    found = np.empty_like(x)
+    result = np.empty_like(x)
     for j, h in enumerate(steps):
         up, down = x.copy(), x.copy()
         up[j] += h
         down[j] -= h
-        found[j] = (value(up) - value(down)) / (up[j] - down[j])
-    return float(np.abs(found - gradient).max() / max(1e-8, float(np.abs(gradient).max()), float(np.abs(found).max())))
+        result[j] = (value(up) - value(down)) / (up[j] - down[j])
+    return float(
+        np.abs(result - gradient).max() / max(1e-8, float(np.abs(gradient).max()), float(np.abs(result).max()))
+    )
 
 
 Function = Callable[[np.ndarray], float]
@@ -364,9 +366,9 @@ def anneal(
     for k in range(steps):
         temperature = hot * (cold / hot) ** (k / max(1, steps - 1))
         there = x + step * random.normal(size=x.shape)
-        found = float(value(there))
-        if random.random() < acceptance(found - here, temperature):
-            x, here = there, found
+        result = float(value(there))
+        if random.random() < acceptance(result - here, temperature):
+            x, here = there, result
         if here < best[1]:
             best = (x, here)
         history.append(best[1])
@@ -396,7 +398,7 @@ def evolve(
     random = np.random.default_rng(seed)
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     crowd = random.uniform(low, high, size=(size, len(low)))
-    fitness = np.array([value(one) for one in crowd])
+    fitness = np.array([value(point) for point in crowd])
     history = [fitness.min()]
     for generation in range(generations):
         if stop():
@@ -409,7 +411,7 @@ def evolve(
         jumps = (random.random(mixed.shape) < mutation) * random.normal(size=mixed.shape) * reach
         children = np.clip(mixed + jumps, low, high)
         crowd = np.vstack([crowd[:elite], children])
-        fitness = np.append(fitness[:elite], [value(one) for one in children])
+        fitness = np.append(fitness[:elite], [value(child) for child in children])
         history.append(fitness.min())
     best = int(np.argmin(fitness))
     return Best(crowd[best], float(fitness[best]), np.array(history))

@@ -86,12 +86,12 @@ def em(
     with keeping or nullcontext():
         for step in range(1, max_iter + 1):
             last = converged or step == max_iter
-            found = model.m_step(statistics)
+            result = model.m_step(statistics)
             if last:
-                value = model.log_likelihood(found)
+                value = model.log_likelihood(result)
             else:
-                value, statistics = model.e_step(found)
-            parameters = found
+                value, statistics = model.e_step(result)
+            parameters = result
             history.append(value)
             gain = value - history[-2]
             if model.exact and gain < -ROUNDING * (1.0 + abs(value)):

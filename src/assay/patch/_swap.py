@@ -39,15 +39,19 @@ def shared_names() -> dict[str, str]:
     """Return the names that both libraries have in a room of one name, with this room."""
     import sklearn
 
-    theirs = {one.name for one in iter_modules(sklearn.__path__)}
-    found = {}
-    for room in sorted(one.name for one in iter_modules(assay.__path__) if one.ispkg and one.name in theirs):
+    theirs = {iter_module.name for iter_module in iter_modules(sklearn.__path__)}
+    results = {}
+    for room in sorted(
+        iter_module.name
+        for iter_module in iter_modules(assay.__path__)
+        if iter_module.ispkg and iter_module.name in theirs
+    ):
         own, peer = import_module(f"assay.{room}"), import_module(f"sklearn.{room}")
         for name in own.__all__:
             thing = vars(own).get(name)
             if callable(thing) and hasattr(peer, name) and thing.__module__.startswith("assay."):
-                found[name] = room
-    return found
+                results[name] = room
+    return results
 
 
 def patched_names() -> list[str]:

@@ -33,9 +33,9 @@ def clusters(model: Any, X: Any, columns: tuple[int, int] = (0, 1)) -> "Figure":
 def prototypes_frame(model: Any) -> np.ndarray:
     """Return the prototypes, (k, columns), each column from 0 (the least among them) to 1 (the largest)."""
     check_is_fitted(model)
-    found = np.asarray(model.prototypes_, dtype=np.float64)
-    low, span = found.min(axis=0), np.ptp(found, axis=0)
-    return (found - low) / np.where(span > 0, span, 1.0)
+    result = np.asarray(model.prototypes_, dtype=np.float64)
+    low, span = result.min(axis=0), np.ptp(result, axis=0)
+    return (result - low) / np.where(span > 0, span, 1.0)
 
 
 def prototypes(model: Any) -> "Figure":
@@ -52,9 +52,9 @@ def prototypes(model: Any) -> "Figure":
     return figure
 
 
-def cluster_choice(found: Any) -> "Figure":
+def cluster_choice(result: Any) -> "Figure":
     """Draw RMSSTD and the average silhouette width of a `cluster.sweep` against the number of clusters."""
-    frame = frames.cluster_choice(found)
+    frame = frames.cluster_choice(result)
     figure, (left, right) = _canvas(2)
     for axes, name, best, title in (
         (left, "rmsstd", frame["elbow"], "RMSSTD: the elbow"),
@@ -289,7 +289,9 @@ def neighbor_distances(model: Any) -> "Figure":
 def neighbor_counts(model: Any) -> "Figure":
     """Draw how many training rows lie within the radius of each training row, itself included."""
     rows = np.arange(0, model.n_samples_fit_, -(-model.n_samples_fit_ // _MOST))
-    counts = [len(found) for found in model.radius_neighbors(model.fit_X_[rows], return_distance=False)]
+    counts = [
+        len(radius_neighbor) for radius_neighbor in model.radius_neighbors(model.fit_X_[rows], return_distance=False)
+    ]
     figure, (axes,) = _canvas(1)
     axes.hist(counts, bins=min(50, max(counts)), color=BLUE)
     axes.set(xlabel=f"rows within {model.radius:g}", ylabel="rows", title="How many vote")

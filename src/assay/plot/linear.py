@@ -67,9 +67,9 @@ def coefficient_path(path: Any, names: Sequence[str] | None = None, labelled: in
 def descents(runs: Mapping[str, Any]) -> "Figure":
     """Draw the objective of several descents against epochs and against time."""
     figure, (left, right) = _canvas(2)
-    for name, one in frames.descents(runs).items():
-        left.plot(one["epoch"], one["objective"], linewidth=1, label=name)
-        right.plot(one["seconds"], one["objective"], linewidth=1, label=name)
+    for name, descent in frames.descents(runs).items():
+        left.plot(descent["epoch"], descent["objective"], linewidth=1, label=name)
+        right.plot(descent["seconds"], descent["objective"], linewidth=1, label=name)
     for axes, unit in ((left, "epoch"), (right, "seconds")):
         axes.set(xlabel=unit, ylabel="objective", title=f"Objective against {unit}")
         axes.set_yscale("log", nonpositive="mask")
@@ -132,10 +132,10 @@ def support_vectors(model: Any, X: Any, y: Any) -> "Figure":
 def dual_gap(models: Mapping[str, Any]) -> "Figure":
     """Draw, against time, how far each fit was from the objective it reached and from optimality."""
     figure, (left, right) = _canvas(2)
-    for k, (name, one) in enumerate(frames.dual_gap(models).items()):
+    for k, (name, item) in enumerate(frames.dual_gap(models).items()):
         colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
-        left.plot(one["seconds"], one["excess"], color=colour, marker=".", markersize=3, linewidth=1, label=name)
-        right.plot(one["seconds"], one["violation"], color=colour, marker=".", markersize=3, linewidth=1, label=name)
+        left.plot(item["seconds"], item["excess"], color=colour, marker=".", markersize=3, linewidth=1, label=name)
+        right.plot(item["seconds"], item["violation"], color=colour, marker=".", markersize=3, linewidth=1, label=name)
     left.set(xlabel="seconds", ylabel="objective - lowest objective", title="Objective")
     right.set(xlabel="seconds", ylabel="gap or violation", title="Distance from optimality")
     for axes in (left, right):

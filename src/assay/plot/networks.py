@@ -252,7 +252,7 @@ def escapes_frame(value: Callable[[np.ndarray], float], start: Any, low: Any, hi
     values = np.array([[value(np.array([a, b])) for a in x] for b in y])
     rng, spread = np.random.default_rng(seed), float(np.ptp(values))
     several = [start, *rng.uniform(low, high, size=(5, 2))]
-    ends = [_descent(value, one, high - low) for one in several]
+    ends = [_descent(value, item, high - low) for item in several]
     seen = _Lowest(value)
     anneal(
         seen, start, step=0.1 * float((high - low).max()), hot=0.3 * spread, cold=1e-4 * spread, steps=3000, seed=seed
@@ -275,11 +275,11 @@ class _Lowest:
         self.value, self.least, self.path = value, np.inf, []  # type: ignore[var-annotated]
 
     def __call__(self, x: np.ndarray) -> float:
-        found = float(self.value(x))
-        if found < self.least:
-            self.least = found
+        result = float(self.value(x))
+        if result < self.least:
+            self.least = result
             self.path.append(np.array(x, dtype=np.float64))
-        return found
+        return result
 
 
 def _descent(value: Callable[[np.ndarray], float], x: np.ndarray, span: np.ndarray) -> np.ndarray:
@@ -345,14 +345,14 @@ def loss_curve(model: Any) -> "Figure":
     return figure
 
 
-def trial(found: Any, name: str = "value tried") -> "Figure":
+def trial(result: Any, name: str = "value tried") -> "Figure":
     """Draw the error of each value that `hidden_units_by_trial` or `lambda_by_cross_validation` tried, and the best."""
     figure, (axes,) = _canvas(1)
-    at = np.arange(len(found.values))
-    axes.plot(at, found.errors, color=BLUE, marker=".")
-    best = found.values.index(found.best)
-    axes.scatter([best], [found.errors[best]], color=ORANGE, zorder=3, label=f"chosen: {found.best}")
-    axes.set_xticks(at, [str(value) for value in found.values])
+    at = np.arange(len(result.values))
+    axes.plot(at, result.errors, color=BLUE, marker=".")
+    best = result.values.index(result.best)
+    axes.scatter([best], [result.errors[best]], color=ORANGE, zorder=3, label=f"chosen: {result.best}")
+    axes.set_xticks(at, [str(value) for value in result.values])
     axes.set(xlabel=name, ylabel="error", title="Chosen by trial")
     axes.legend(frameon=False)
     return figure

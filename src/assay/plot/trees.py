@@ -111,8 +111,8 @@ def row_weights(model: Any, X: Any, y: Any) -> "Figure":
 
 def diversity_frame(model: Any, X: Any, y: Any) -> dict[str, np.ndarray]:
     """Return `kappa` and mean `error` of every pair of members on the rows."""
-    found = kappa_error(model, X, y)
-    return {"kappa": found.kappa, "error": found.error}
+    result = kappa_error(model, X, y)
+    return {"kappa": result.kappa, "error": result.error}
 
 
 def kappa_errors(model: Any, X: Any, y: Any) -> "Figure":
@@ -128,13 +128,13 @@ def kappa_errors(model: Any, X: Any, y: Any) -> "Figure":
 def diversity_matrices(model: Any, X: Any, y: Any = None) -> "Figure":
     """Draw disagreement, correlation, Q and kappa of every pair of members as four maps; with labels y members agree
     if both are right or both are wrong. What has no value is left white."""
-    found = pairwise(model, X, y)
+    result = pairwise(model, X, y)
     figure, panels = _canvas(2, down=2, height=7.2)
     for axes, name in zip(panels, MEASURES):
         least = 0.0 if name == "disagreement" else -1.0
         axes.grid(visible=False)
-        shown = axes.imshow(getattr(found, name), vmin=least, vmax=1.0, cmap="viridis" if least == 0 else "coolwarm")
-        axes.set(title=f"{name}, mean {found.means[name]:.2f}", xlabel="member", ylabel="member")
+        shown = axes.imshow(getattr(result, name), vmin=least, vmax=1.0, cmap="viridis" if least == 0 else "coolwarm")
+        axes.set(title=f"{name}, mean {result.means[name]:.2f}", xlabel="member", ylabel="member")
         figure.colorbar(shown, ax=axes, shrink=0.8)
     return figure
 
@@ -160,8 +160,8 @@ def members_frame(model: Any) -> dict[str, Any]:
     """Return `names` and `weights` of the members of a vote or mean."""
     check_is_fitted(model)
     weights = np.asarray(model.vote_weights_, dtype=np.float64)
-    names = [name for name, one in getattr(model, "estimators", None) or () if one != "drop"]
-    kinds = [f"{type(one).__name__} {t + 1}" for t, one in enumerate(getattr(model, "estimators_", weights))]
+    names = [name for name, item in getattr(model, "estimators", None) or () if item != "drop"]
+    kinds = [f"{type(item).__name__} {t + 1}" for t, item in enumerate(getattr(model, "estimators_", weights))]
     return {"names": names if len(names) == len(weights) else kinds, "weights": weights / weights.sum()}
 
 
@@ -189,15 +189,15 @@ def wrapped(model: Any) -> "Figure":
 
 def _of(model: Any, inner: Any) -> "Figure":
     if not hasattr(inner, "figure"):
-        raise ValueError(f"{type(model).__name__}: {type(inner).__name__} is no learner of Assay that draws itself.")
+        raise ValueError(f"{type(model).__name__}: {type(inner).__name__} is not a learner of Assay that draws itself.")
     return default(inner)
 
 
 def rejection_frame(model: Any, X: Any, y: Any, delta: float = 0.05) -> dict[str, np.ndarray]:
     """Return `coverage`, `error` and `limit` at every share that a vote could be asked for, where rows are decided."""
-    found = model.selective_risk(X, y, delta)
-    some = found.coverage > 0
-    return {name: getattr(found, name)[some] for name in ("threshold", "coverage", "error", "limit")}
+    result = model.selective_risk(X, y, delta)
+    some = result.coverage > 0
+    return {name: getattr(result, name)[some] for name in ("threshold", "coverage", "error", "limit")}
 
 
 def rejection(model: Any, X: Any, y: Any, delta: float = 0.05) -> "Figure":
@@ -215,8 +215,8 @@ def rejection(model: Any, X: Any, y: Any, delta: float = 0.05) -> "Figure":
 
 def cost_frame(model: Any, X: Any, y: Any, delta: float = 0.05) -> dict[str, Any]:
     """Return `threshold`, mean `cost` and its `limit`, and the threshold that the model has (`chosen`)."""
-    found = model.cost_curve(X, y, delta)
-    return {"threshold": found.threshold, "cost": found.cost, "limit": found.limit, "chosen": model.threshold_}
+    result = model.cost_curve(X, y, delta)
+    return {"threshold": result.threshold, "cost": result.cost, "limit": result.limit, "chosen": model.threshold_}
 
 
 def costs(model: Any, X: Any, y: Any, delta: float = 0.05) -> "Figure":

@@ -362,8 +362,8 @@ class BiPartition(OneToOneFeatureMixin, TransformerMixin, Learner):
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         codes = np.unique(y, return_inverse=True)[1]
-        found = [_best(X[:, j], codes) for j in range(X.shape[1])]
-        self.thresholds_, self.gains_, self.divided_ = (np.array(part) for part in zip(*found))
+        results = [_best(X[:, j], codes) for j in range(X.shape[1])]
+        self.thresholds_, self.gains_, self.divided_ = (np.array(part) for part in zip(*results))
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -147,14 +147,14 @@ def stretches(whole: int, count: int, most: int) -> list[tuple[int, int]]:
     >>> stretches(6, 7, 4)
     [(2, 0), (1, 2), (0, 6)]
     """
-    found, at = [], 0
+    results, at = [], 0
     while at < count:
         level = 0
         while 2 << level <= most and at % (2 << level) == 0 and at + (2 << level) <= whole:
             level += 1
-        found.append((level, at >> level))
+        results.append((level, at >> level))
         at += 1 << level
-    return found
+    return results
 
 
 def _counted_from(y: np.ndarray | None) -> tuple[int, np.ndarray] | None:

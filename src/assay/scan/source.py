@@ -56,13 +56,13 @@ class Rows(ABC):
 
     def take(self, numbers: np.ndarray) -> np.ndarray:
         """Return the rows of X with the given numbers, which ascend; one pass."""
-        found = np.empty((len(numbers), self.n_features))
+        result = np.empty((len(numbers), self.n_features))
 
         def place(start: int, part: tuple[int, np.ndarray]) -> None:
-            found[part[0] : part[0] + len(part[1])] = part[1]
+            result[part[0] : part[0] + len(part[1])] = part[1]
 
         self.collect(place, _chosen, np.asarray(numbers))
-        return found
+        return result
 
     def sample(self, size: int) -> "Rows":
         """Return about `size` of the rows, in memory: for a first guess, never for a result.

@@ -269,9 +269,9 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the mean distribution of the rows of the fit by their weights, (n, n_classes), summing to 1."""
         check_is_fitted(self)
-        found = self._sums(self._asked(X))
-        total = found.sum(axis=1, keepdims=True)
-        return np.where(total > 0, found / np.where(total > 0, total, 1.0), 1.0 / len(self.classes_))
+        result = self._sums(self._asked(X))
+        total = result.sum(axis=1, keepdims=True)
+        return np.where(total > 0, result / np.where(total > 0, total, 1.0), 1.0 / len(self.classes_))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label with the largest sum over the rows of the fit."""

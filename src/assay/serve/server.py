@@ -231,19 +231,19 @@ def _coverage(request: Request) -> float | None:
 
 def _about(model: TableModel, certificate: Certificate | None, watch: Watch) -> dict[str, Any]:
     """Return what a client may want to know of the model."""
-    columns = [{"name": one.name, "kind": one.kind, "levels": list(one.levels)} for one in model.columns]
-    found: dict[str, Any] = {
+    columns = [{"name": column.name, "kind": column.kind, "levels": list(column.levels)} for column in model.columns]
+    results: dict[str, Any] = {
         "target": model.target.name, "task": model.task, "learner": type(model.learner).__name__, "columns": columns,
         "certificate": watch.certificate,
     }  # fmt: skip
     if model.task == "classify":
-        found["classes"] = model.classes_.tolist()
+        results["classes"] = model.classes_.tolist()
     if certificate is not None:
-        found["model"] = certificate.model.digest
-        found["delta"] = certificate.delta_total
-        found["about new data"] = [one.statement for one in certificate.claims if not one.is_fact]
-        found["if"] = assumptions(certificate)
-    return found
+        results["model"] = certificate.model.digest
+        results["delta"] = certificate.delta_total
+        results["about new data"] = [claim.statement for claim in certificate.claims if not claim.is_fact]
+        results["if"] = assumptions(certificate)
+    return results
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:

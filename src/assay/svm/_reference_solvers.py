@@ -124,8 +124,8 @@ def subgradient(source: Tiles, problem: Problem, tol: float, steps: int = 20_000
         F += (K @ direction - F) * (2.0 / (t + 1))
         mean += t * beta
         weight += t
-    found = _solution(K, problem, mean / weight, steps, tol)
-    return found._replace(b=_best_offset(found.F, problem.v, cost)[0])
+    solution = _solution(K, problem, mean / weight, steps, tol)
+    return solution._replace(b=_best_offset(solution.F, problem.v, cost)[0])
 
 
 def _best_offset(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> tuple[float, np.ndarray]:

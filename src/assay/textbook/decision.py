@@ -127,27 +127,27 @@ def gaussian_bayes_risk(distance: float, prior: float = 0.5) -> float:
 
 
 def _distribution(name: str, values: Any) -> np.ndarray:
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1 or not found.size or not (found >= 0).all() or abs(found.sum() - 1) > 1e-9:
-        raise ValueError(f"{name} must be numbers >= 0 that sum to 1; got {found!r}.")
-    return found
+    result = np.asarray(values, dtype=np.float64)
+    if result.ndim != 1 or not result.size or not (result >= 0).all() or abs(result.sum() - 1) > 1e-9:
+        raise ValueError(f"{name} must be numbers >= 0 that sum to 1; got {result!r}.")
+    return result
 
 
 def _posterior(values: Any) -> np.ndarray:
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 2 or not (found >= -1e-12).all() or not (np.abs(found.sum(axis=1) - 1) <= 1e-6).all():
-        raise ValueError(f"posterior must have rows of numbers >= 0 that sum to 1; got shape {found.shape}.")
-    return found
+    result = np.asarray(values, dtype=np.float64)
+    if result.ndim != 2 or not (result >= -1e-12).all() or not (np.abs(result.sum(axis=1) - 1) <= 1e-6).all():
+        raise ValueError(f"posterior must have rows of numbers >= 0 that sum to 1; got shape {result.shape}.")
+    return result
 
 
 def _cost(values: Any, classes: int) -> np.ndarray:
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 2 or not len(found) or found.shape[1] != classes or not np.isfinite(found).all():
+    result = np.asarray(values, dtype=np.float64)
+    if result.ndim != 2 or not len(result) or result.shape[1] != classes or not np.isfinite(result).all():
         raise ValueError(
             f"cost must have a row for each decision and a column for each of {classes} classes, all finite; "
-            f"got shape {found.shape}."
+            f"got shape {result.shape}."
         )
-    return found
+    return result
 
 
 class LinearRule(NamedTuple):

@@ -124,13 +124,13 @@ def _ends(bounds: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _gradient(objective: Callable[[np.ndarray], float], x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return central differences, one-sided at a bound."""
-    found = np.empty(len(x))
+    result = np.empty(len(x))
     for j in range(len(x)):
         step = _STEP * max(1.0, abs(x[j]))
         left, right = x.copy(), x.copy()
         left[j], right[j] = max(x[j] - step, low[j]), min(x[j] + step, high[j])
-        found[j] = (objective(right) - objective(left)) / (right[j] - left[j])
-    return found
+        result[j] = (objective(right) - objective(left)) / (right[j] - left[j])
+    return result
 
 
 def _polished(
@@ -159,8 +159,8 @@ def _polished(
         trial = x.copy()
         trial[free] -= move
         trial = np.clip(trial, low, high)
-        found = slope(trial)
-        if not np.abs(found).max() < np.abs(gradient).max() or objective(trial) > objective(x) + 1e-12:
+        result = slope(trial)
+        if not np.abs(result).max() < np.abs(gradient).max() or objective(trial) > objective(x) + 1e-12:
             break
-        x, gradient = trial, found
+        x, gradient = trial, result
     return x

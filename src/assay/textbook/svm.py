@@ -74,10 +74,10 @@ def zero_one_soft_margin(X: np.ndarray, y: np.ndarray, C: float, *, count: str =
         sides = np.where(given_up, -y, y) if count == "error" else y
         kept = np.ones(len(X), bool) if count == "error" else ~given_up
         margin = np.where(given_up & (count == "error"), 0.0, 1.0)
-        found = _least_norm(X[kept], sides[kept], margin[kept])
-        if found is None:
+        result = _least_norm(X[kept], sides[kept], margin[kept])
+        if result is None:
             continue
-        w, b = found
+        w, b = result
         value = 0.5 * float(w @ w) + C * float(given_up.sum())
         if value < best.value:
             best = SoftMargin(value, w, b, given_up)

@@ -171,9 +171,9 @@ class LiftedSpace(Space):
 
     def _rule(self, X: np.ndarray, gain: np.ndarray) -> Rule:
         best = max(self._masks(X), key=lambda mask: _patterns.score(mask, gain))
-        found = self._separation(X, _patterns.unpack({best}, len(X))[0])
-        assert found.normal is not None
-        return vc.LiftedRule(found.normal, self._lift)
+        result = self._separation(X, _patterns.unpack({best}, len(X))[0])
+        assert result.normal is not None
+        return vc.LiftedRule(result.normal, self._lift)
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def information_curve(
     rising = sorted(float(b) for b in values)
     points, start = [], None
     for beta in rising:
-        found = information_bottleneck(joint, beta, clusters=clusters, start=start, seed=seed)
-        start = found.encoder
-        points.append(CurvePoint(beta, found.compression, found.relevance))
+        result = information_bottleneck(joint, beta, clusters=clusters, start=start, seed=seed)
+        start = result.encoder
+        points.append(CurvePoint(beta, result.compression, result.relevance))
     return points[::-1]

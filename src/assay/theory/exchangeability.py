@@ -171,7 +171,7 @@ def levels_differ(old: ArrayLike, new: ArrayLike, alarm: float, unlisted: tuple[
     rows would be significant need not be paid for (Tarone): with K the least number such that at most K of them could
     be significant at alarm / K, each is tested at that. Unlisted levels that could be are counted as well.
     """
-    first, second = (np.asarray(one, dtype=np.int64) for one in (old, new))
+    first, second = (np.asarray(item, dtype=np.int64) for item in (old, new))
     m = int(second.sum()) + unlisted[1]
     total = int(first.sum()) + unlisted[0] + m
     alarm = check.failure(alarm)

@@ -295,7 +295,7 @@ def curve(shares: np.ndarray, wrong: np.ndarray, delta: float = 0.05) -> Curve:
     thresholds = np.arange(GRID) / GRID
     decided = np.array([np.sum(shares > t) for t in thresholds])
     errors = np.array([np.sum((shares > t) & wrong) for t in thresholds])
-    found = [at_threshold(shares, wrong, float(t), delta) for t in thresholds]
-    limits = np.array([1.0 if one is None else one.limit for one in found])
+    results = [at_threshold(shares, wrong, float(t), delta) for t in thresholds]
+    limits = np.array([1.0 if result is None else result.limit for result in results])
     rate = np.where(decided > 0, errors / np.maximum(decided, 1), np.nan)
     return Curve(thresholds, decided / max(1, len(shares)), rate, limits)

@@ -227,13 +227,13 @@ class OutOfBag:
     def bound(self, delta: float, threshold: float = 0.5) -> VoteBound:
         """Return the smallest bound of the vote's error over forms and rates, which share delta."""
         delta, threshold = check.failure(delta), check.number("threshold", threshold, low=0.25, high=1.0)
-        found = []
+        results = []
         for form, share in SHARES.items():
             loss, rows, factor = self.loss(form, threshold)
             for exponent in RATES:
                 risk = mean_risk_bound(loss, rows, delta * share / len(RATES), 2.0**exponent)
-                found.append(VoteBound(check.up(factor * risk), form, exponent, loss, rows))
-        return min(found)
+                results.append(VoteBound(check.up(factor * risk), form, exponent, loss, rows))
+        return min(results)
 
 
 def mean_risk_bound(loss: float, rows: float, delta: float, rate: float) -> float:

@@ -195,8 +195,8 @@ class Hoped(NamedTuple):
     def rows(self, epsilon: float, delta: float, training_error: float = 0.0) -> list[Line]:
         """Return the rows that each theorem asks for until the error is within epsilon of the training error."""
         p = check.number("training_error", training_error, low=0.0, high=1.0)
-        found = [margin_rows(epsilon, delta, 1.0 / margin, 1.0) for margin in self._margins]
-        return self._lines([*found, *(self._rows_to_rebuild(k, epsilon, delta, p) for k in self.kept)])
+        results = [margin_rows(epsilon, delta, 1.0 / margin, 1.0) for margin in self._margins]
+        return self._lines([*results, *(self._rows_to_rebuild(k, epsilon, delta, p) for k in self.kept)])
 
     @staticmethod
     def _rows_to_rebuild(k: int, epsilon: float, delta: float, p: float) -> int:
@@ -206,8 +206,8 @@ class Hoped(NamedTuple):
         """Return the error that each theorem guarantees after n rows."""
         p, n = check.number("training_error", training_error, low=0.0, high=1.0), check.whole("n", n)
         root = math.sqrt(-math.log(check.failure(delta)) / 2.0)
-        found = [check.up(p + (2.0 / margin + root) / math.sqrt(n), p) for margin in self._margins]
-        return self._lines([*found, *(_rebuilt(p, n, k, delta) if n > k else 1.0 for k in self.kept)])
+        results = [check.up(p + (2.0 / margin + root) / math.sqrt(n), p) for margin in self._margins]
+        return self._lines([*results, *(_rebuilt(p, n, k, delta) if n > k else 1.0 for k in self.kept)])
 
     @property
     def _margins(self) -> list[float]:

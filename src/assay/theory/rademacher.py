@@ -290,9 +290,9 @@ def cosh_bound(values: ArrayLike) -> float:
         return float(logsumexp(log_cosh.sum(axis=1))) / math.exp(log_t) / A.shape[1]
 
     scale = math.log(max(1e-300, float(np.abs(A).max())))
-    found = minimize_scalar(at, bounds=(-scale - 12.0, -scale + 12.0), method="bounded")
+    result = minimize_scalar(at, bounds=(-scale - 12.0, -scale + 12.0), method="bounded")
     largest = float(np.linalg.norm(A, axis=1).max())
-    return min(check.enlarge(at(float(found.x))), massart(largest, len(A), A.shape[1]))
+    return min(check.enlarge(at(float(result.x))), massart(largest, len(A), A.shape[1]))
 
 
 def growth_bound(n: int, log_growth: LogGrowth) -> float:

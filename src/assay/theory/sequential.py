@@ -98,19 +98,19 @@ class Promise:
     def from_plain(cls, plain: Mapping[str, Any]) -> "Promise":
         """Return what `plain` wrote down; raise ValueError if that is not what it wrote."""
         try:
-            found = cls(plain["bound"], plain["alarm"])
-            found.count = check.whole("count", plain["count"], low=0)
-            found.total = check.number("total", plain["total"], low=0.0, high=found.count)
-            found.most = check.number("most", plain["most"], low=1.0)
+            result = cls(plain["bound"], plain["alarm"])
+            result.count = check.whole("count", plain["count"], low=0)
+            result.total = check.number("total", plain["total"], low=0.0, high=result.count)
+            result.most = check.number("most", plain["most"], low=1.0)
             at = plain["alarmed_at"]
-            found.alarmed_at = None if at is None else check.whole("alarmed_at", at)
-            money = [check.number("money", one, low=0.0, high=_ENOUGH) for one in plain["money"]]
+            result.alarmed_at = None if at is None else check.whole("alarmed_at", at)
+            money = [check.number("money", item, low=0.0, high=_ENOUGH) for item in plain["money"]]
         except (KeyError, TypeError) as error:
             raise ValueError(f"this is no record of a promise: {error!r}") from None
         if len(money) != len(STAKES):
             raise ValueError(f"a record of a promise has {len(STAKES)} stakes; this one has {len(money)}.")
-        found._money = np.array(money)
-        return found
+        result._money = np.array(money)
+        return result
 
 
 def mean_always(total: float, count: int, delta: float) -> tuple[float, float]:
@@ -178,4 +178,4 @@ def progressive_choice(losses: ArrayLike, delta: float) -> Progressive:
     plain = Progressive(progressive_hoeffding(losses, half), None)
     share = half / len(RATES)
     others = (Progressive(progressive_bound(losses, share, rates=(t,)), t) for t in RATES)
-    return min(plain, *others, key=lambda one: one.bound)
+    return min(plain, *others, key=lambda item: item.bound)

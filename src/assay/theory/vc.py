@@ -153,7 +153,7 @@ def _cells(rows: list[list[int]]) -> set[int]:
         return {mask, full - mask}
     if math.comb(len(rows), rank - 1) > _MOST_SUBSETS:
         raise ValueError(f"too many hyperplanes through {rank - 1} of {len(rows)} points; ask about fewer points.")
-    found: set[int] = set()
+    results: set[int] = set()
     flats: set[tuple[int, ...]] = set()
     for subset in itertools.combinations(range(len(rows)), rank - 1):
         normal = _normal([rows[i] for i in subset], rank)
@@ -167,9 +167,9 @@ def _cells(rows: list[list[int]]) -> set[int]:
         positive = sum(1 << i for i, value in enumerate(values) if value > 0)
         negative = sum(1 << i for i, value in enumerate(values) if value < 0)
         nearby = _spread(range(1 << len(flat)) if len(flat) == rank - 1 else _cells([rows[i] for i in flat]), flat)
-        found.update(positive | local for local in nearby)
-        found.update(negative | local for local in nearby)
-    return found
+        results.update(positive | local for local in nearby)
+        results.update(negative | local for local in nearby)
+    return results
 
 
 def _spread(masks, places: tuple[int, ...]) -> list[int]:

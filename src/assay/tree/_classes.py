@@ -219,9 +219,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> np.ndarray:
         """Return the mean prediction at the grid over the other columns, by the tree alone; scikit-learn's partial
         dependence asks for it."""
-        found, columns = np.zeros(len(grid)), np.asarray(target_features, dtype=np.intp)
-        self.tree_.compute_partial_dependence(np.ascontiguousarray(grid, dtype=np.float32), columns, found)
-        return found
+        result, columns = np.zeros(len(grid)), np.asarray(target_features, dtype=np.intp)
+        self.tree_.compute_partial_dependence(np.ascontiguousarray(grid, dtype=np.float32), columns, result)
+        return result
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predictions: values of leaves, which do not round."""
@@ -450,11 +450,11 @@ def column_scores(X: Any, y: Any, *, nominal: Any = None) -> list[ColumnScore | 
     n_classes = int(counts_of_outputs[0])
     levels = nominal_levels(reader)
     method = Method("gain", "multiway", "fractional", levels, n_classes, Limits())
-    found: list[ColumnScore | None] = []
+    results: list[ColumnScore | None] = []
     rows = data.dense("column_scores")
     for f, split in enumerate(column_splits(rows, data.y, np.ones(len(data.y)), method)):
         if split is None:
-            found.append(None)
+            results.append(None)
             continue
         x = rows[:, f]
         known = ~np.isnan(x)
@@ -464,5 +464,5 @@ def column_scores(X: Any, y: Any, *, nominal: Any = None) -> list[ColumnScore | 
         shares = counts.sum(axis=1) / known.sum()
         iv = float(-(shares[shares > 0] * np.log2(shares[shares > 0])).sum())
         gini = float((shares * impurity(counts, "gini")).sum())
-        found.append(ColumnScore(split.gain, iv, split.ratio, gini, split.threshold))
-    return found
+        results.append(ColumnScore(split.gain, iv, split.ratio, gini, split.threshold))
+    return results

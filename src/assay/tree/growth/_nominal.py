@@ -94,9 +94,9 @@ def code_table(X: np.ndarray, levels: dict[int, int]) -> Any:
         if f in levels:
             codes[f, known] = x[known]
         elif len(known):
-            found, codes[f, known] = np.unique(x[known], return_inverse=True)
-            n_codes[f] = len(found)
-            values.append(found)
+            result, codes[f, known] = np.unique(x[known], return_inverse=True)
+            n_codes[f] = len(result)
+            values.append(result)
     nominal = np.array([f in levels for f in range(d)])
     starts, places = (np.append(0, np.cumsum(np.where(there, n_codes, 0))) for there in (~nominal, nominal))
     about = np.stack([np.append(n_codes, 0), np.append(nominal, False), starts, places]).astype(np.int64)

@@ -46,7 +46,7 @@ class Maps:
     def shares(self, values: np.ndarray, errors: Any = None) -> Bounded:
         """Return probabilities (rows, classes) of what the classifier says, (rows, 1) or (rows, classes)."""
         if self.form == TEMPERATURE:
-            return self._softmax(*logits(values, self.probable, errors))
+            return self._softmax(values, errors)
         if values.shape[1] == 2:
             values, errors = values[:, 1:], None if errors is None else errors[:, 1:]
         apply = _sigmoid if self.form == SIGMOID else _isotonic
@@ -62,29 +62,34 @@ class Maps:
             )
         return _divided(shares, slack)
 
-    def _softmax(self, z: np.ndarray, errors: Any) -> Bounded:
-        scale = self.points[0][0, 0]
+    def _softmax(self, values: np.ndarray, errors: Any) -> Bounded:
+        """Return shares; each rises with its own number and falls with the others, so their ends bound it."""
+        scale, z = self.points[0][0, 0], logits(values, self.probable)
         shares = softmax(scale * z, axis=1)
         if errors is None:
             return shares, None
-        moved = scale * (errors + 16 * UNIT * (1 + np.abs(z))).max(axis=1, keepdims=True)
-        slack = np.minimum(0.5 * moved + 128 * z.shape[1] * UNIT, 1.0)
-        return shares, np.repeat(slack, z.shape[1], axis=1)
+        if values.shape[1] == 1:
+            low, high = z - errors, z + errors
+        else:
+            low, high = (logits(values + side * errors, self.probable) for side in (-1, 1))
+        low, high = low - 64 * UNIT * (1 + np.abs(low)), high + 64 * UNIT * (1 + np.abs(high))
+        top = high.max(axis=1, keepdims=True)
+        less, more = np.exp(scale * (low - top)), np.exp(scale * (high - top))
+        others_less, others_more = (np.maximum(end.sum(axis=1, keepdims=True) - end, 0.0) for end in (less, more))
+        most = np.where(others_less > 1e-280, more / np.maximum(more + others_less, 1e-280), 1.0)
+        slack = np.maximum(most - shares, shares - less / np.maximum(less + others_more, 1e-300))
+        return shares, np.maximum(slack, 0.0) + 128 * z.shape[1] * UNIT
 
     def scikit(self) -> list[Any]:
         """Return the maps as scikit-learn's calibrators."""
         return [_SCIKIT[self.form](points) for points in self.points]
 
 
-def logits(values: np.ndarray, probable: bool, errors: Any = None) -> Bounded:
-    """Return what the softmax is taken of."""
-    if values.shape[1] == 1 and not probable:
-        return np.column_stack([-values, values]), None if errors is None else np.repeat(errors, 2, axis=1)
-    if not probable:
-        return values, errors
-    if errors is not None:
-        errors = errors / (np.maximum(values - errors, 0.0) + _TINY) * (1 + 1e-12) + 16 * UNIT
-    return np.log(np.maximum(values, 0.0) + _TINY), errors
+def logits(values: np.ndarray, probable: bool) -> np.ndarray:
+    """Return what the softmax is taken of: t and -t of one score, the logarithm of probabilities."""
+    if probable:
+        return np.log(np.maximum(values, 0.0) + _TINY)
+    return np.column_stack([-values, values]) if values.shape[1] == 1 else values
 
 
 def _sigmoid(points: np.ndarray, t: np.ndarray, error: Any) -> Bounded:
@@ -130,9 +135,7 @@ def fit_maps(
     """
     form = FORMS[method]
     if form == TEMPERATURE:
-        return Maps(
-            form, [np.array([[_inverse_temperature(logits(values, probable)[0], codes, weight), 0.0]])], probable
-        )
+        return Maps(form, [np.array([[_inverse_temperature(logits(values, probable), codes, weight), 0.0]])], probable)
     wanted = known[-1:] if len(known) == 2 else known
     fit = _fit_sigmoid if form == SIGMOID else _fit_isotonic
     columns = values[:, -len(wanted) :].T

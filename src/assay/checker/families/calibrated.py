@@ -72,15 +72,21 @@ class Calibrated(Combined):
 
 
 def _tempered(scale: float, probable: bool, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """No share moves by more than half of the largest error of what the softmax is taken of."""
+    """A share rises with its own number and falls with the others, so their ends bound it."""
     if values.shape[1] == 1:
         values, errors = np.column_stack([-values, values]), np.repeat(errors, 2, axis=1)
-    elif probable:
-        least = np.maximum(values - errors, 0.0) + 1e-12
-        values, errors = np.log(np.maximum(values, 0.0) + 1e-12), above(errors / least + 8 * U, 4)
-    error = scale * (errors + gamma(8) * (1 + np.abs(values))).max(axis=1, keepdims=True)
-    slack = np.minimum(0.5 * error + 64 * values.shape[1] * U, 1.0)
-    return softmax(scale * values, axis=1), np.repeat(above(slack, 4), values.shape[1], axis=1)
+    ends = [values - errors, values, values + errors]
+    if probable:
+        ends = [np.log(np.maximum(end, 0.0) + 1e-12) for end in ends]
+    low, z, high = ends
+    low, high = low - gamma(32) * (1 + np.abs(low)), high + gamma(32) * (1 + np.abs(high))
+    top = high.max(axis=1, keepdims=True)
+    less, more = np.exp(scale * (low - top)), np.exp(scale * (high - top))
+    others_less, others_more = (np.maximum(end.sum(axis=1, keepdims=True) - end, 0.0) for end in (less, more))
+    shares = softmax(scale * z, axis=1)
+    most = np.where(others_less > 1e-280, more / np.maximum(more + others_less, 1e-280), 1.0)
+    slack = np.maximum(most - shares, shares - less / np.maximum(less + others_more, 1e-300))
+    return shares, above(np.maximum(slack, 0.0) + 64 * values.shape[1] * U, 4)
 
 
 def _sigmoid(points: np.ndarray, t: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

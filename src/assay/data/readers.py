@@ -188,6 +188,11 @@ def names(source: Source) -> list[str]:
         return list(file.schema_arrow.names)
 
 
+def header_size(source: FileName | Content) -> int:
+    """Return how many bytes the first record of a CSV has."""
+    return len(_first_record(place_of(source))[1])
+
+
 def is_streamed(source: Source) -> bool:
     """Tell whether columns and parts of the rows can be read by themselves, however large the source is."""
     return is_file(source) and form_of(source) == "parquet"

@@ -133,13 +133,13 @@ class _SharedCache(FunctionCache):
     _impl_class = _LoopFiles
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        found = super().load_overload(sig, target_context)
-        if found is None:
+        result = super().load_overload(sig, target_context)
+        if result is None:
             self._wait()
-            found = super().load_overload(sig, target_context)  # if another process had the turn
-            if found is not None:
+            result = super().load_overload(sig, target_context)  # if another process had the turn
+            if result is not None:
                 self.end_turn()
-        return found
+        return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
@@ -196,8 +196,8 @@ def _collect(file: Path, known: set[Path]) -> None:
 def _imported(file: Path) -> frozenset[Path]:
     """Return the files of the package that a file imports from when it is loaded itself."""
     names = _IMPORTED.findall(file.read_text(encoding="utf-8"))
-    found = [_PACKAGE.joinpath(*name.split(".")) for name in names]
-    return frozenset(path for one in found if (path := one.with_suffix(".py")).exists())
+    results = [_PACKAGE.joinpath(*name.split(".")) for name in names]
+    return frozenset(path for result in results if (path := result.with_suffix(".py")).exists())
 
 
 @cache

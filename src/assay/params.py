@@ -197,10 +197,10 @@ class NameOr:
 
 def constraints(owner: Any) -> Mapping[str, Constraint]:
     """Return the constraints declared by the class of `owner` and its bases, those of the class last."""
-    found: dict[str, Constraint] = {}
+    results: dict[str, Constraint] = {}
     for base in reversed(type(owner).__mro__):
-        found |= vars(base).get("constraints", {})
-    return found
+        results |= vars(base).get("constraints", {})
+    return results
 
 
 def check(owner: Any) -> None:

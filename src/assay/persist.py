@@ -248,14 +248,14 @@ def _object(plain: Json) -> object:
 
 def _array(name: str, data: bytes) -> np.ndarray:
     """Return an array, stored row by row in the order of little ends; NumPy's own reader parses a header as code."""
-    found = _NPY.match(data)
-    if found is None or found.end() != 10 + int.from_bytes(data[8:10], "little"):
+    result = _NPY.match(data)
+    if result is None or result.end() != 10 + int.from_bytes(data[8:10], "little"):
         raise ModelFileError(f"array {name} has another header than such arrays have.")
-    shape = tuple(int(size) for size in found["shape"].replace(b",", b" ").split())
-    dtype = np.dtype(found["dtype"].decode())
-    if len(shape) > 4 or math.prod(shape) * dtype.itemsize != len(data) - found.end():
+    shape = tuple(int(size) for size in result["shape"].replace(b",", b" ").split())
+    dtype = np.dtype(result["dtype"].decode())
+    if len(shape) > 4 or math.prod(shape) * dtype.itemsize != len(data) - result.end():
         raise ModelFileError(f"array {name} is not what its header says.")
-    return np.frombuffer(data, dtype, offset=found.end()).reshape(shape).copy()
+    return np.frombuffer(data, dtype, offset=result.end()).reshape(shape).copy()
 
 
 _TYPES = "|".join(map(re.escape, DTYPES)).encode()

@@ -41,10 +41,10 @@ def find(name: str) -> Any:
     if name in _registered:
         return _registered[name]
     room, _, kind = str(name).partition(".")
-    found = getattr(import_module(f"assay.{room}"), kind, None) if room in (*rooms(), "learning") else None
-    if not isinstance(found, type) or not hasattr(found, "restore"):
+    result = getattr(import_module(f"assay.{room}"), kind, None) if room in (*rooms(), "learning") else None
+    if not isinstance(result, type) or not hasattr(result, "restore"):
         raise ValueError(f"there is no learner {str(name)[:60]!r}.")
-    return found
+    return result
 
 
 def learners(task: str | None = None) -> list[type[Learner]]:
@@ -53,14 +53,14 @@ def learners(task: str | None = None) -> list[type[Learner]]:
     >>> [learner.__name__ for learner in learners("regress")][:2]
     ['AdaBoostRegressor', 'BaggingRegressor']
     """
-    found = [
+    results = [
         member
         for room in rooms()
         for name, member in sorted(vars(import_module(f"assay.{room}")).items())
         if is_learner(member) and member.__name__ == name
     ]
-    found += [one for one in _registered.values() if is_learner(one)]
-    return [one for one in found if task is None or one.card.task == task]
+    results += [item for item in _registered.values() if is_learner(item)]
+    return [result for result in results if task is None or result.card.task == task]
 
 
 def is_learner(thing: object) -> bool:
@@ -79,15 +79,15 @@ def kinds(learner: type[Learner]) -> frozenset[str]:
     >>> sorted(kinds(SGDClassifier))
     ['discriminative', 'online', 'supervised']
     """
-    found = {"supervised" if learner.card.task in ("classify", "regress") else "unsupervised"}
+    results = {"supervised" if learner.card.task in ("classify", "regress") else "unsupervised"}
     if getattr(learner, "semi_supervised", False):
-        found = {"semi-supervised"}
+        results = {"semi-supervised"}
     if getattr(learner, "self_supervised", False):
-        found.add("self-supervised")
+        results.add("self-supervised")
     if hasattr(learner, "partial_fit") and hasattr(learner(), "partial_fit"):  # of some it depends on the estimator
-        found.add("online")
+        results.add("online")
     if learner.card.task == "classify":
-        found.add("generative" if hasattr(learner, "sample") else "discriminative")
+        results.add("generative" if hasattr(learner, "sample") else "discriminative")
     if learner.card.ensemble:
-        found.add(learner.card.ensemble)
-    return frozenset(found)
+        results.add(learner.card.ensemble)
+    return frozenset(results)

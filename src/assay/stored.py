@@ -41,7 +41,7 @@ def stored(learner: Any) -> StoredModel:
     more = [name for name in learner.more_arrays if name in variant.more]
     names = [*variant.arrays, *more, *(["classes_"] if variant.classes else [])]
     names += ["feature_names_in_"] if "feature_names_in_" in vars(learner) else []
-    members = tuple(_member(one) for one in learner.members()) if variant.members else ()
+    members = tuple(_member(member) for member in learner.members()) if variant.members else ()
     arrays = {name: _array(getattr(learner, name)) for name in names}
     return StoredModel(class_name(type(learner)), learner.family, plain_parameters(learner), arrays, members)
 
@@ -90,7 +90,7 @@ def _is_kind(value: Any, hint: Any) -> bool:
 def _check_members(learner: Any, members: Sequence[Any], variant: Variant) -> None:
     """Refuse members that predict nothing where what they predict is put together."""
     tasks = ("classify", "regress") if variant.classes else ("regress",)
-    odd = [one for one in members if variant.target and getattr(one, "_task", "") not in tasks]
+    odd = [member for member in members if variant.target and getattr(member, "_task", "") not in tasks]
     if odd:
         raise ValueError(f"a {type(odd[0]).__name__} cannot be a member of a {type(learner).__name__}.")
 
@@ -130,23 +130,23 @@ def scikit_class(kind: type) -> type | None:
         library, room, *_ = [*own.__module__.split("."), ""]
         if library == "assay" and own.__name__ == kind.__name__:
             try:
-                found = getattr(import_module(f"sklearn.{room}"), own.__name__, None)
+                result = getattr(import_module(f"sklearn.{room}"), own.__name__, None)
             except ModuleNotFoundError:
                 return None
-            return getattr(found, "theirs", found)  # a patched module has a stand-in there
+            return getattr(result, "theirs", result)  # a patched module has a stand-in there
     return None
 
 
 def scikit_parameters(learner: Any, kind: type) -> dict[str, Any]:
     """Return the parameters that scikit-learn's class has; those that have Assay's default get scikit-learn's."""
-    own, wanted = (signature(one.__init__).parameters for one in (type(learner), kind))  # type: ignore[misc]
+    own, wanted = (signature(item.__init__).parameters for item in (type(learner), kind))  # type: ignore[misc]
     given = learner.get_params(deep=False)
-    found = {}
+    results = {}
     for name, parameter in wanted.items():
         if name in given:
             at_default = parameter.default is not Parameter.empty and _same(given[name], own[name].default)
-            found[name] = parameter.default if at_default else given[name]
-    return found
+            results[name] = parameter.default if at_default else given[name]
+    return results
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -156,22 +156,22 @@ def _same(value: Any, default: Any) -> bool:
 
 def fitted_attributes(learner: Any) -> dict[str, Any]:
     """Return the fitted attributes by their public names; learners among them, or in lists, are scikit-learn's."""
-    found = {}
+    results = {}
     for name in dir(learner):
         if name.endswith("_") and not name.startswith("_"):
             with suppress(AttributeError, NotImplementedError):  # what this fit has not
-                found[name] = _converted(getattr(learner, name))
-    return found
+                results[name] = _converted(getattr(learner, name))
+    return results
 
 
 def _converted(value: Any) -> Any:
     if hasattr(value, "to_sklearn"):
         return value.to_sklearn()
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return type(value)(_converted(one) for one in value)
+        return type(value)(_converted(item) for item in value)
     if isinstance(value, np.ndarray) and value.dtype == object:
         changed = np.empty_like(value)
-        changed.ravel()[:] = [_converted(one) for one in value.ravel()]
+        changed.ravel()[:] = [_converted(item) for item in value.ravel()]
         return changed
     return value
 
@@ -211,7 +211,7 @@ def _unfitted(value: Any) -> Any:
         kind = scikit_class(type(value))
         return value if kind is None else kind(**scikit_parameters(value, kind))
     if isinstance(value, (list, tuple)):
-        return type(value)(_unfitted(one) for one in value)
+        return type(value)(_unfitted(item) for item in value)
     return value
 
 

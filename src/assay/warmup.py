@@ -40,7 +40,7 @@ def _study(n_classes: int, mixed: bool) -> None:
             rng.integers(1, 3, len(x)) * (rng.random(len(x)) > 0.1)
         ]
     place = np.searchsorted(np.quantile(total, np.arange(1, n_classes) / n_classes), total) if n_classes else total
-    table["y"] = np.array([f"c{one}" for one in place]) if n_classes else total
+    table["y"] = np.array([f"c{item}" for item in place]) if n_classes else total
     before = os.environ.get("ASSAY_LOOKS")
     os.environ["ASSAY_LOOKS"] = "off"
     try:

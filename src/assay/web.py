@@ -55,10 +55,10 @@ class Counted:
 
 def headers_of(scope: Scope) -> dict[str, list[str]]:
     """Return the headers of a request by their names in small letters."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return found
+        results.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return results
 
 
 def declared(headers: dict[str, list[str]]) -> int:
@@ -99,6 +99,8 @@ def network_of(client: tuple[str, int] | list[str | int] | None) -> str:
 HEAD_SECONDS, BODY_SECONDS, UNREAD_SECONDS, LINGER_SECONDS = 10.0, 30.0, 60.0, 5.0
 """For the head of a request; for its body, beside one second for `BODY_RATE` bytes; for an answer that the client does
 not read; for a body that nobody wants any more."""
+STILL_SECONDS = 30.0
+"""The longest between two pieces of a body, however much came before."""
 BODY_RATE = 16 * 2**10
 MOST, MOST_OF_ONE = 128, 64
 """Connections at once, in all and from one address."""
@@ -122,12 +124,16 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.network = network_of(self.client)
-        others = [one for one in self.connections if one is not self and isinstance(one, Connection)]
-        near = [one for one in others if one.network == self.network]
+        others = [
+            connection
+            for connection in self.connections
+            if connection is not self and isinstance(connection, Connection)
+        ]
+        near = [other for other in others if other.network == self.network]
         most, most_of_one = self.limits()
         if len(others) >= most or len(near) >= most_of_one:
-            idle = [one for one in (near if len(near) >= most_of_one else others) if one._awaited is h11.IDLE]
-            min(idle, key=lambda one: one._deadline, default=self)._drop()
+            idle = [item for item in (near if len(near) >= most_of_one else others) if item._awaited is h11.IDLE]
+            min(idle, key=lambda item: item._deadline, default=self)._drop()
         self._await(HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -145,7 +151,8 @@ class Connection(H11Protocol):
         elif state is not self._awaited:
             self._await(HEAD_SECONDS if state is h11.IDLE else BODY_SECONDS)
         if state is h11.SEND_BODY and not self.cycle.response_complete:
-            self._deadline += len(data) / BODY_RATE
+            longest = self.loop.time() + STILL_SECONDS  # however much came before
+            self._deadline = min(self._deadline + len(data) / BODY_RATE, longest)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()  # which may begin with the next request
@@ -174,7 +181,8 @@ class Connection(H11Protocol):
     def _late(self) -> None:
         left = self._deadline - self.loop.time()
         if self.flow.read_paused:  # we do not read: that is not the client's fault
-            left = max(left, 1.0)
+            left = max(left, STILL_SECONDS)
+            self._deadline = self.loop.time() + left
         if left <= 0:
             self._drop()
         else:
@@ -201,15 +209,15 @@ BACKLOG = 128
 def listener(who: str, host: str, port: int) -> socket.socket:
     """Return a socket that listens; `who` is named if that is not possible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    result = socket.socket(family, socket.SOCK_STREAM)
+    result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind(("127.0.0.1" if host == "localhost" else host, port))
-        found.listen(BACKLOG)  # the address is printed before the server runs: who comes early waits
+        result.bind(("127.0.0.1" if host == "localhost" else host, port))
+        result.listen(BACKLOG)  # the address is printed before the server runs: who comes early waits
     except OSError as error:
-        found.close()
+        result.close()
         raise ValueError(f"{who} cannot listen on {host}, port {port}: {error.strerror}.") from None
-    return found
+    return result
 
 
 def server(app: Any, connection: type[Connection] = Connection) -> uvicorn.Server:
@@ -254,11 +262,11 @@ def ended_by_signals(running: uvicorn.Server) -> Iterator[None]:
         running.should_exit = True
 
     both = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
-    heeded = [one for one in both if signal.getsignal(one) is not signal.SIG_IGN]  # nohup ignores SIGHUP
-    for one in heeded:
-        signal.signal(one, end)  # uvicorn heeds SIGTERM in its own way and, when it has ended, gives it to us
+    heeded = [item for item in both if signal.getsignal(item) is not signal.SIG_IGN]  # nohup ignores SIGHUP
+    for item in heeded:
+        signal.signal(item, end)  # uvicorn heeds SIGTERM in its own way and, when it has ended, gives it to us
     yield
-    for one in heeded:
-        signal.signal(one, signal.SIG_DFL)
+    for item in heeded:
+        signal.signal(item, signal.SIG_DFL)
     for number in came:
         signal.raise_signal(number)

@@ -192,7 +192,7 @@ class TestRefusals:
         assert model.score(X, Y) > 0.9
         with pytest.raises(ModelFileError, match=r"cannot be (saved|written)"):
             assay.save(model, tmp_path / "model.assay")
-        with pytest.raises(ValueError, match="GaussianNB is no learner of Assay"):
+        with pytest.raises(ValueError, match="GaussianNB is not a learner of Assay"):
             model.certify(X, Y)
 
     def test_a_label_of_rejection_that_is_a_class(self):

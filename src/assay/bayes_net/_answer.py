@@ -65,7 +65,7 @@ class Answer:
 
     def __getitem__(self, state: Any) -> float:
         wanted = state if isinstance(state, tuple) else (state,)
-        places = [place_of(one, own) for one, own in zip(wanted, self.states)]
+        places = [place_of(node, own) for node, own in zip(wanted, self.states)]
         if len(wanted) != len(self.names) or None in places:
             raise KeyError(f"{state!r} is not a state of {', '.join(self.names)}")
         return float(self.table[tuple(places)])
@@ -78,8 +78,8 @@ class Answer:
         return dict(zip(cells, self.table.ravel().tolist()))
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{state}: {p:.6g}" for state, p in list(self.to_dict().items())[:8])
-        return f"P({', '.join(self.names)}): {told}{', ...' if self.table.size > 8 else ''}"
+        text = ", ".join(f"{state}: {p:.6g}" for state, p in list(self.to_dict().items())[:8])
+        return f"P({', '.join(self.names)}): {text}{', ...' if self.table.size > 8 else ''}"
 
 
 @dataclass(frozen=True, eq=False)

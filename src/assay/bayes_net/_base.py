@@ -170,35 +170,35 @@ class NetworkLearner(Learner):
             else:
                 self._check_no_gaps(data, node, above)
                 gaussians.append(families.regression(node, sorted(above)).table)
-        found = {
+        results = {
             "sizes_": data.sizes, "edges_": _network.edges_of(parents), "counts_": _network.flat(counts),
             "gaussians_": _network.flat(gaussians),
         }  # fmt: skip
-        return found
+        return results
 
     def _check_no_gaps(self, data: Coded, node: int, above: Sequence[int]) -> None:
-        for one in above:
-            if data.holes[one]:
+        for parent in above:
+            if data.holes[parent]:
                 names = [kind.name for kind in self._node_types()]
                 raise refuse(
-                    self, f"{names[one]!r} has gaps and is a parent of the number {names[node]!r}; drop that edge."
+                    self, f"{names[parent]!r} has gaps and is a parent of the number {names[node]!r}; drop that edge."
                 )
 
-    def _keep(self, found: Mapping[str, Any]) -> None:
-        for name, value in found.items():
+    def _keep(self, results: Mapping[str, Any]) -> None:
+        for name, value in results.items():
             setattr(self, name, value)
         self._derive()
 
     def _arrays(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("sizes_", "edges_", "counts_", "gaussians_")}
 
-    def _usable(self, found: Mapping[str, Any]) -> dict[str, Any]:
+    def _usable(self, results: Mapping[str, Any]) -> dict[str, Any]:
         """Return all attributes that make a learner with these arrays usable, for whoever watches the fit."""
         twin = type(self)(**self.get_params(deep=False))
         for name in ("columns_", "values_", "gaps_", "n_features_in_", "feature_names_in_", "classes_"):
             if name in vars(self):
                 setattr(twin, name, getattr(self, name))
-        NetworkLearner._keep(twin, found)
+        NetworkLearner._keep(twin, results)
         return {k: v for k, v in vars(twin).items() if k.endswith("_") and not k.startswith("_")}
 
     def _fill_gaps(self, data: Coded, log: FitLog) -> None:
@@ -217,10 +217,10 @@ class NetworkLearner(Learner):
             runs.append(em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch))
             if log.stopped:
                 break
-        found = max(runs, key=lambda one: one.log_likelihood)
-        self._keep(self._expected(problem, found.parameters))
-        self.em_history_ = found.history
-        if not found.converged and not log.stopped:
+        result = max(runs, key=lambda node: node.log_likelihood)
+        self._keep(self._expected(problem, result.parameters))
+        self.em_history_ = result.history
+        if not result.converged and not log.stopped:
             self._warn(f"EM stopped after max_iter={self.max_iter} steps; raise max_iter or tol.")
 
     def _em_starts(self, data: Coded) -> Iterator[list[np.ndarray]]:
@@ -230,19 +230,19 @@ class NetworkLearner(Learner):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1) if unseen else 0)
         for _ in range(1 + (self.restarts if unseen else 0)):
             tables = []
-            for node, one in enumerate(self._node_tables()):
+            for node, node_table in enumerate(self._node_tables()):
                 if net.is_number(node):
-                    tables.append(one)
+                    tables.append(node_table)
                 elif unseen & {node, *net.parents[node]}:
-                    tables.append(rng.dirichlet(np.ones(one.shape[-1]), one.shape[:-1]))
+                    tables.append(rng.dirichlet(np.ones(node_table.shape[-1]), node_table.shape[:-1]))
                 else:
-                    tables.append(_network.probabilities(one, max(float(self.alpha), 1.0)))
+                    tables.append(_network.probabilities(node_table, max(float(self.alpha), 1.0)))
             yield tables
 
     def _expected(self, problem: NetworkWithGaps, parameters: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return the arrays whose counts are those expected at the parameters."""
         counts = problem.e_step(parameters).statistics
-        kept = [np.where(one > 1e-140, one, 0.0) for i, one in enumerate(counts) if self.sizes_[i]]
+        kept = [np.where(count > 1e-140, count, 0.0) for i, count in enumerate(counts) if self.sizes_[i]]
         return {**self._arrays(), "counts_": _network.flat(kept)}
 
     def _node_tables(self) -> list[np.ndarray]:
@@ -259,15 +259,15 @@ class NetworkLearner(Learner):
             pairs = [tuple(pair) for pair in given]
         except TypeError:
             raise refuse(self, f"{what} must be a list of pairs (parent, child); got {given!r}.") from None
-        found = []
+        results = []
         for pair in pairs:
             if len(pair) != 2:
                 raise refuse(self, f"{what} must be a list of pairs (parent, child); got {pair!r} in it.")
-            at = [names.index(one) if isinstance(one, str) and one in names else one for one in pair]
-            if not all(isinstance(one, (int, np.integer)) and 0 <= one < len(names) for one in at) or at[0] == at[1]:
+            at = [names.index(node) if isinstance(node, str) and node in names else node for node in pair]
+            if not all(isinstance(node, (int, np.integer)) and 0 <= node < len(names) for node in at) or at[0] == at[1]:
                 raise refuse(self, f"{what} names {pair!r}; the nodes are {', '.join(names[:20])}.")
-            found.append((int(at[0]), int(at[1])))
-        return found
+            results.append((int(at[0]), int(at[1])))
+        return results
 
     def _given(self, structure: Any, names: Sequence[str], sizes: np.ndarray) -> _search.Parents:
         """Return the structure that the user lists, after checking that it has no cycle."""
@@ -277,12 +277,12 @@ class NetworkLearner(Learner):
                 raise refuse(self, f"{names[child]!r} has states, so that the number {names[parent]!r} cannot be its "
                                    "parent; turn the edge round.")  # fmt: skip
             parents[child].add(parent)
-        found = tuple(tuple(sorted(one)) for one in parents)
+        result = tuple(tuple(sorted(item)) for item in parents)
         try:
-            _graph.topological_order(found, names)
+            _graph.topological_order(result, names)
         except ValueError as error:
             raise refuse(self, str(error)) from None
-        return found
+        return result
 
     def _climb(
         self, data: Coded, families: Families, limits: _search.Limits, log: FitLog
@@ -334,9 +334,9 @@ def _counted(data: Coded, families: Families, node: int, above: Sequence[int]) -
         return families.table(node, above)
     family = [*sorted(above), node]
     known = np.ones(data.n_rows, dtype=bool)
-    for one in family:
-        known &= data.codes[one] < data.sizes[one]
-    found = np.zeros([int(data.sizes[one]) for one in family])
+    for item in family:
+        known &= data.codes[item] < data.sizes[item]
+    result = np.zeros([int(data.sizes[other_item]) for other_item in family])
     weight = 1.0 if data.weight is None else data.weight[known]
-    np.add.at(found, tuple(data.codes[one][known] for one in family), weight)
-    return found
+    np.add.at(result, tuple(data.codes[other_item][known] for other_item in family), weight)
+    return result

@@ -45,7 +45,7 @@ def _reach(net: Network, node: int, rows: np.ndarray) -> tuple[np.ndarray, float
     """Return how large the terms of x - mean of a number are beside its spread, at most, and |ln spread|, at most."""
     size = np.abs(net.tables[node]).reshape(-1, net.tables[node].shape[-1])
     spread, most = float(size[:, -1].min()), size.max(axis=0)
-    numbers = [one for one in net.parents[node] if net.is_number(one)]
+    numbers = [parent for parent in net.parents[node] if net.is_number(parent)]
     reach = (most[0] + np.abs(rows[:, numbers]) @ most[1:-1] + np.abs(np.nan_to_num(rows[:, node]))) / spread
     return reach, float(np.abs(np.log(size[:, -1])).max())
 
@@ -77,19 +77,19 @@ def queries(model: Any) -> Iterator[Claim | NotApplicable]:
 
 def answers(net: Network, asked: Any, given: dict[str, Any]) -> Iterator[Claim | NotApplicable]:
     """Yield the most probable states of nodes given evidence, and the probabilities of all."""
-    if any(one is None for one in net.states):
+    if any(state is None for state in net.states):
         yield NotApplicable("network.explanation", _NUMBERS)
         return
     known = {net.names[node]: (net.states[node] or ())[int(at)] for node, at in net._known(given).items()}
     try:
-        best, found = net.map_query(asked, known), net.marginals(known, memory=48 * _MOST_CELLS)
+        best, result = net.map_query(asked, known), net.marginals(known, memory=48 * _MOST_CELLS)
     except TooLargeError:
         yield NotApplicable("network.explanation", Message("why.query-tables"))
         return
     size = sum(float(np.abs(np.log(table[table > 0])).max(initial=0.0)) + table.shape[-1] for table in net.tables)
     slack = 64 * _UNIT * (sum(net.sizes) + 16 * len(net.names)) * (size + 16)
     yield Claim("network.explanation", outward(slack), params={"given": known, "states": best.states})
-    told = np.array([p for one in found.values() for p in one.values()])
+    told = np.array([p for item in result.values() for p in item.values()])
     witness = {"marginals": np.where(told > 1e-140, told, 0.0)}
     yield Claim("network.posterior", outward(1e-10 + slack), params={"given": known}, witness=witness)
 
@@ -102,8 +102,8 @@ def counts(model: Any, rows: Rows, codes: np.ndarray) -> Claim | NotApplicable:
     if rows.has_weight:
         weight = np.concatenate([np.ones(len(b.X)) if b.weight is None else b.weight for b in rows.blocks()])
     problem = NetworkWithGaps(model.network_, codes, float(model.alpha), weight)
-    found = problem.e_step(model.network_.tables).statistics
-    pairs = [(a, b) for i, (a, b) in enumerate(zip(found, model._node_tables())) if model.sizes_[i]]
+    result = problem.e_step(model.network_.tables).statistics
+    pairs = [(a, b) for i, (a, b) in enumerate(zip(result, model._node_tables())) if model.sizes_[i]]
     worst = max(float(np.max(np.abs(a - b))) for a, b in pairs)
     if np.isnan(codes[:, model.sizes_ > 0]).any() or (weight is not None and (weight % 1).any()):
         worst = outward(1.01 * worst + 1e-9 * (len(codes) if weight is None else max(1.0, weight.sum())))
@@ -145,7 +145,7 @@ def structure(model: Any, rows: Rows, codes: np.ndarray) -> Iterator[Claim | Not
     witness = {"required": np.argwhere(limits.required), "forbidden": np.argwhere(never)}
     fixed = {f"n_{name}": len(edges) for name, edges in witness.items()}
     yield Claim(local, outward(gain + slack), params={**params, **fixed}, witness=witness)
-    if kind == "exact" and len(names) <= _MOST_LISTED and not any(len(one) for one in witness.values()):
+    if kind == "exact" and len(names) <= _MOST_LISTED and not any(len(node) for node in witness.values()):
         least = _search.exact(families, limits)[1]
         slack += 4 * len(names) * families.slack
         yield Claim(best, outward(families.total(parents) - least + slack), params=params)
@@ -202,11 +202,11 @@ def whole(model: Any, codes: np.ndarray) -> Coded:
 
 def marginals(net: Network) -> Claim | NotApplicable:
     """Return the probabilities of the states of each node."""
-    if any(one is None for one in net.states):
+    if any(state is None for state in net.states):
         return NotApplicable("network.marginals", _NUMBERS)
     try:
-        found = net.marginals(memory=48 * _MOST_CELLS)
+        result = net.marginals(memory=48 * _MOST_CELLS)
     except TooLargeError:
         return NotApplicable("network.marginals", Message("why.marginal-tables"))
-    told = np.array([p for one in found.values() for p in one.values()])
+    told = np.array([p for item in result.values() for p in item.values()])
     return Claim("network.marginals", 1e-10, witness={"marginals": np.where(told > 1e-140, told, 0.0)})

@@ -51,10 +51,10 @@ def _forward(
 
 def _draw(net: "Network", node: int, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     table, above = net.tables[node], net.parents[node]
-    where = tuple(rows[:, one].astype(np.intp) for one in above if not net.is_number(one))
+    where = tuple(rows[:, parent].astype(np.intp) for parent in above if not net.is_number(parent))
     at = np.broadcast_to(table[where], (len(rows), table.shape[-1]))
     if net.is_number(node):
-        numbers = rows[:, [one for one in above if net.is_number(one)]]
+        numbers = rows[:, [parent for parent in above if net.is_number(parent)]]
         return at[:, 0] + np.einsum("ij,ij->i", at[:, 1:-1], numbers) + at[:, -1] * rng.normal(size=len(rows))
     ends = np.cumsum(at, axis=1)
     drawn = (ends < (rng.random(len(rows)) * ends[:, -1])[:, None]).sum(axis=1)
@@ -126,7 +126,7 @@ def gibbs(
     from assay.bayes_net._loops import chain
 
     batches = max(2, 2 * (_BATCHES // (2 * max(chains, 1))))
-    if any(one is None for one in net.states):
+    if any(item is None for item in net.states):
         raise ValueError("Network: Gibbs' method draws states alone; with numbers use method='weighting'.")
     if chains < 1 or n < 2 * batches * chains or burn_in < 0:
         raise ValueError(
@@ -139,10 +139,10 @@ def gibbs(
         chain(state, free, *plan, np.array(asked), burn_in, rng.random((burn_in, len(free))), own, 0)
         for batch in range(batches):
             chain(state, free, *plan, np.array(asked), 0, rng.random((length, len(free))), own, batch)
-    found = _mixed(counts / length)
-    _warn_of_chains(net, found, chains)
+    result = _mixed(counts / length)
+    _warn_of_chains(net, result, chains)
     shape = tuple(net.sizes[node] for node in asked)
-    return found._replace(table=found.table.reshape(shape), error=found.error.reshape(shape))
+    return result._replace(table=result.table.reshape(shape), error=result.error.reshape(shape))
 
 
 def _mixed(means: np.ndarray) -> Drawn:
@@ -167,17 +167,17 @@ def _mixed(means: np.ndarray) -> Drawn:
     return Drawn(table, _errors(table, variance, effective), effective, r_hat)
 
 
-def _warn_of_chains(net: "Network", found: Drawn, chains: int) -> None:
+def _warn_of_chains(net: "Network", drawn: Drawn, chains: int) -> None:
     reasons = []
     if any((table == 0).any() for table in net.tables):
         reasons.append("some probabilities are 0, so that a chain of Gibbs' method may never leave part of the states")
-    r_hat = np.nan if found.r_hat is None else found.r_hat
+    r_hat = np.nan if drawn.r_hat is None else drawn.r_hat
     if np.isnan(r_hat):
         reasons.append(f"none of {chains} chains ever changed the states that the query is about")
-    elif r_hat > _R_HAT or found.effective < _FEW * chains:
+    elif r_hat > _R_HAT or drawn.effective < _FEW * chains:
         reasons.append(
             f"{chains} chains of Gibbs' method have not mixed: R-hat is {r_hat:.4g} and the effective sample "
-            f"size {found.effective:.3g}"
+            f"size {drawn.effective:.3g}"
         )
     if reasons:
         warnings.warn(
@@ -204,11 +204,11 @@ def _plan(net: "Network") -> tuple[Any, ...]:
     steps: list[dict[int, int]] = []
     for node, above in enumerate(net.parents):
         axes = [*above, node]
-        strides = np.cumprod([1, *[net.sizes[one] for one in axes[:0:-1]]])[::-1]
+        strides = np.cumprod([1, *[net.sizes[axis] for axis in axes[:0:-1]]])[::-1]
         steps.append(dict(zip(axes, strides.tolist())))
     members = [sorted(step) for step in steps]
-    flat = np.array([one for part in members for one in part], dtype=np.int64)
-    stride = np.array([steps[node][one] for node, part in enumerate(members) for one in part], dtype=np.int64)
+    flat = np.array([item for part in members for item in part], dtype=np.int64)
+    stride = np.array([steps[node][item] for node, part in enumerate(members) for item in part], dtype=np.int64)
     begin = np.concatenate([[0], np.cumsum([len(part) for part in members])])
     near = [
         [node, *(child for child, above in enumerate(net.parents) if node in above)] for node in range(len(members))
@@ -218,7 +218,7 @@ def _plan(net: "Network") -> tuple[Any, ...]:
         tables = np.log(np.concatenate([table.ravel() for table in net.tables]))
     return (
         np.array(net.sizes), tables, starts[:-1], flat, stride, begin,
-        np.array([one for part in near for one in part]), near_begin,
+        np.array([item for part in near for item in part]), near_begin,
     )  # fmt: skip
 
 
@@ -229,6 +229,18 @@ _PLAIN = re.compile(r"[^\s{}()\[\];,|\"]+")
 def read_bif(path: Any) -> Network:
     """Return the network that a BIF file holds; text that begins with "network" is read as such.
 
+    Parameters
+    ----------
+    path : path or str
+        A file, or its text.
+
+    Returns
+    -------
+    Network
+        The network.
+
+    Examples
+    --------
     >>> text = "network n {} variable a { type discrete [2] { no, yes }; } probability (a) { table 0.25, 0.75; }"
     >>> round(read_bif(text).infer("a")["yes"], 12)
     0.75
@@ -236,8 +248,8 @@ def read_bif(path: Any) -> Network:
     text = str(path)
     if not text.lstrip().startswith(("network", "//", "/*")):
         text = Path(path).read_text(encoding="utf-8")
-    tokens = [one for one in _TOKEN.findall(text) if not one.startswith(("//", "/*"))]
-    reader = _Reader([one[1:-1] if one.startswith('"') else one for one in tokens])
+    tokens = [node for node in _TOKEN.findall(text) if not node.startswith(("//", "/*"))]
+    reader = _Reader([token[1:-1] if token.startswith('"') else token for token in tokens])
     try:
         reader.read()
     except (IndexError, ValueError) as error:
@@ -262,10 +274,10 @@ class _Reader:
 
     def until(self, end: str) -> list[str]:
         """Return the items up to `end`, without commas."""
-        found = []
+        results = []
         while (token := self.next()) != end:
-            found += [token] if token != "," else []
-        return found
+            results += [token] if token != "," else []
+        return results
 
     def read(self) -> None:
         while self.at < len(self.tokens):
@@ -306,23 +318,23 @@ class _Reader:
     def _probability(self) -> None:
         self.next("(")
         family = self.until(")")
-        name, parents = family[0], [one for one in family[1:] if one != "|"]
-        if any(one not in self.states for one in (name, *parents)):
+        name, parents = family[0], [node for node in family[1:] if node != "|"]
+        if any(node not in self.states for node in (name, *parents)):
             raise ValueError(f"the table of {name!r} names a variable that is not declared before it.")
-        shape = [len(self.states[one]) for one in (*parents, name)]
+        shape = [len(self.states[node]) for node in (*parents, name)]
         table = np.full(shape, np.nan)
         self.next("{")
         while (token := self.next()) != "}":
             if token in ("table", "default"):
-                values = np.array([float(one) for one in self.until(";")])
+                values = np.array([float(node) for node in self.until(";")])
                 if token == "default":
                     table[np.isnan(table)] = np.broadcast_to(values, shape)[np.isnan(table)]
                 else:  # the states of the variable come first in the list, its parents after it
                     table = np.moveaxis(values.reshape(shape[-1:] + shape[:-1]), 0, -1)
             elif token == "(":
                 states = self.until(")")
-                where = tuple(self.states[one].index(state) for one, state in zip(parents, states, strict=True))
-                table[where] = [float(one) for one in self.until(";")]
+                where = tuple(self.states[parent].index(state) for parent, state in zip(parents, states, strict=True))
+                table[where] = [float(node) for node in self.until(";")]
             else:
                 self.until(";")
         self.tables[name] = (parents, table / table.sum(axis=-1, keepdims=True))
@@ -330,7 +342,7 @@ class _Reader:
 
 def write(net: Network, path: Any = None) -> str:
     """Return a network as BIF text, tables to the last bit; with `path`, write it there."""
-    if any(one is None for one in net.states):
+    if any(state is None for state in net.states):
         raise ValueError("to_bif: the format knows tables alone, and a node of the network is a number.")
     parts = ["network assay {\n}"]
     for name, states in zip(net.names, net.states):
@@ -348,9 +360,9 @@ def _table(net: Network, node: int, name: str) -> str:
     above, table = net.parents[node], net.tables[node]
     if not above:
         return f"probability ( {name} ) {{\n  table {_numbers(table)};\n}}"
-    lines = [f"probability ( {name} | {', '.join(_word(net.names[one]) for one in above)} ) {{"]
-    for where in itertools.product(*(range(net.sizes[one]) for one in above)):
-        states = ", ".join(_word((net.states[one] or ())[i]) for one, i in zip(above, where))
+    lines = [f"probability ( {name} | {', '.join(_word(net.names[parent]) for parent in above)} ) {{"]
+    for where in itertools.product(*(range(net.sizes[parent]) for parent in above)):
+        states = ", ".join(_word((net.states[parent] or ())[i]) for parent, i in zip(above, where))
         lines.append(f"  ({states}) {_numbers(table[where])};")
     return "\n".join([*lines, "}"])
 

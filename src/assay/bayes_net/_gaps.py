@@ -114,26 +114,26 @@ def raw(learner: Any, X: Any) -> np.ndarray:
     columns as codes, NaN where a value is missing."""
     if _has_types(X):
         _check_feature_names(learner, X, reset=False)
-        found = data.read(X, schema=learner.columns_).require_same_columns(learner.columns_)[0].matrix()
+        result = data.read(X, schema=learner.columns_).require_same_columns(learner.columns_)[0].matrix()
     else:
-        found = np.ascontiguousarray(_array(learner, X, reset=False), dtype=np.float64)
+        result = np.ascontiguousarray(_array(learner, X, reset=False), dtype=np.float64)
     for j, kind in enumerate(learner.columns_):
         if kind.kind == "numeric":
-            _check_numbers(learner, kind.name, found[:, j], bool(learner.gaps_[j]))
-    return found
+            _check_numbers(learner, kind.name, result[:, j], bool(learner.gaps_[j]))
+    return result
 
 
-def places(found: np.ndarray, sizes: np.ndarray, values: np.ndarray) -> np.ndarray:
+def places(results: np.ndarray, sizes: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return rows with the value of each column that has states replaced by its position; NaN if it is none of them.
 
     `values` lists, column by column, the `sizes` numbers that stand for the states; columns of numbers have size 0.
     """
-    result, start = found.copy(), 0
+    result, start = results.copy(), 0
     for j, size in enumerate(sizes.tolist()):
         if size:
             known = values[start : start + size]
-            at = np.minimum(np.searchsorted(known, found[:, j]), size - 1)
-            result[:, j] = np.where(known[at] == found[:, j], at, np.nan)
+            at = np.minimum(np.searchsorted(known, results[:, j]), size - 1)
+            result[:, j] = np.where(known[at] == results[:, j], at, np.nan)
             start += size
     return result
 
@@ -176,13 +176,13 @@ def text_of(value: float) -> str:
 
 def _hidden(learner: Any, names: list[str]) -> dict[int, tuple[str, ...]]:
     """Return the states of the columns that the parameter `hidden` names, by position."""
-    found = {}
-    for one, states in (getattr(learner, "hidden", None) or {}).items():
+    results = {}
+    for node, states in (getattr(learner, "hidden", None) or {}).items():
         levels = tuple(map(str, range(states) if isinstance(states, (int, np.integer)) else states))
         if len(set(levels)) < max(2, len(levels)):
-            raise refuse(learner, f"hidden: {one!r} must have at least 2 states, all different; got {states!r}.")
-        found[_place(learner, "hidden", one, names)] = levels
-    return found
+            raise refuse(learner, f"hidden: {node!r} must have at least 2 states, all different; got {states!r}.")
+        results[_place(learner, "hidden", node, names)] = levels
+    return results
 
 
 def _never_seen(
@@ -221,7 +221,7 @@ def _nominal(learner: Any, names: list[str]) -> set[int]:
         if given != "all":
             raise refuse(learner, f"nominal must be None, 'all', or a list of columns; got {given!r}.")
         return set(range(len(names)))
-    return {_place(learner, "nominal", one, names) for one in np.asarray(given, dtype=object).ravel().tolist()}
+    return {_place(learner, "nominal", node, names) for node in np.asarray(given, dtype=object).ravel().tolist()}
 
 
 def _place(learner: Any, parameter: str, one: Any, names: list[str]) -> int:
@@ -269,11 +269,11 @@ def log_known(net: Network, rows: np.ndarray) -> np.ndarray:
     gaps = gaps_of(net, rows)
     if not gaps.any():
         return net.log_joint(rows)
-    found = np.empty(len(rows))
+    result = np.empty(len(rows))
     for missing, at in _patterns(gaps):
         for part in np.array_split(at, max(1, len(at) * _MOST_CELLS // _HELD)):
-            found[part] = _log_known(net, rows[part], missing)
-    return found
+            result[part] = _log_known(net, rows[part], missing)
+    return result
 
 
 def gaps_of(net: Network, rows: np.ndarray) -> np.ndarray:
@@ -343,7 +343,7 @@ def _log_table(net: Network, rows: np.ndarray, missing: Sequence[int], family: i
     chosen = table[where]
     wide = (-1, *[1] * len(missing))
     mean = chosen[..., 0].copy()
-    for k, node in enumerate(one for one in above if net.is_number(one)):
+    for k, node in enumerate(parent for parent in above if net.is_number(parent)):
         mean = mean + chosen[..., 1 + k] * rows[:, node].reshape(wide)
     apart = (rows[:, family].reshape(wide) - mean) / chosen[..., -1]
     value = -0.5 * apart**2 - np.log(chosen[..., -1]) - 0.5 * LOG_2PI
@@ -445,7 +445,7 @@ def _expect_by_tree(net: Network, row: np.ndarray, times: float, counts: list[np
     known = {node: float(row[node]) for node in range(len(row)) if not np.isnan(row[node])}
     nodes = [node for node in range(len(net.names)) if not net.is_number(node)]
     factors = net.factors(known, nodes)
-    tree = JunctionTree([one for one in factors if one[0]], net.sizes, _inference.MEMORY)
+    tree = JunctionTree([factor for factor in factors if factor[0]], net.sizes, _inference.MEMORY)
     potential, total = tree.calibrated({})
     constant = sum(float(logs) for where, logs in factors if not where)
     place = 0

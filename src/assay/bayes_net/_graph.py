@@ -27,24 +27,24 @@ def topological_order(parents: Parents, names: Sequence[str] | None = None) -> l
     """
     children: list[list[int]] = [[] for _ in parents]
     for node, above in enumerate(parents):
-        for one in above:
-            children[one].append(node)
+        for parent in above:
+            children[parent].append(node)
     waiting = [len(above) for above in parents]
     layer = [node for node, many in enumerate(waiting) if not many]
-    found: list[int] = []
+    results: list[int] = []
     while layer:
-        found += layer
+        results += layer
         below = []
         for node in layer:
             for child in children[node]:
                 waiting[child] -= 1
                 below += [] if waiting[child] else [child]
         layer = sorted(below)
-    if len(found) < len(parents):
-        cycle = _cycle(parents, set(range(len(parents))) - set(found))
+    if len(results) < len(parents):
+        cycle = _cycle(parents, set(range(len(parents))) - set(results))
         told = [str(node) if names is None else names[node] for node in cycle]
         raise ValueError(f"the edges have a cycle: {' -> '.join([*told, told[0]])}; a network must have none.")
-    return found
+    return results
 
 
 def _cycle(parents: Parents, left: set[int]) -> list[int]:
@@ -58,14 +58,14 @@ def _cycle(parents: Parents, left: set[int]) -> list[int]:
 
 def ancestors(parents: Parents, nodes: Iterable[int]) -> set[int]:
     """Return the nodes and all from which a directed path leads to one of them."""
-    found: set[int] = set()
+    results: set[int] = set()
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
-        if node not in found:
-            found.add(node)
+        if node not in results:
+            results.add(node)
             waiting += parents[node]
-    return found
+    return results
 
 
 def d_separated(parents: Parents, first: Iterable[int], second: Iterable[int], given: Iterable[int]) -> bool:
@@ -74,6 +74,22 @@ def d_separated(parents: Parents, first: Iterable[int], second: Iterable[int], g
     The nodes that are no ancestors of any of the three sets are left out, parents of a child are joined, directions and
     the nodes of `given` are dropped: separated means not connected (Lauritzen et al. 1990).
 
+    Parameters
+    ----------
+    parents : Parents
+        Parents of each node.
+    first, second : iterable of int
+        The two sets of nodes.
+    given : iterable of int
+        Nodes whose states are known.
+
+    Returns
+    -------
+    bool
+        Whether they are d-separated.
+
+    Examples
+    --------
     >>> collider = [(), (), (0, 1)]
     >>> d_separated(collider, [0], [1], []), d_separated(collider, [0], [1], [2])
     (True, False)
@@ -99,8 +115,8 @@ def moral(parents: Parents, kept: Iterable[int] | None = None) -> list[int]:
     adjacent = [0] * len(parents)
     for node in range(len(parents)) if kept is None else kept:
         family = _bits([node, *parents[node]])
-        for one in (node, *parents[node]):
-            adjacent[one] |= family & ~(1 << one)
+        for item in (node, *parents[node]):
+            adjacent[item] |= family & ~(1 << item)
     return adjacent
 
 
@@ -110,12 +126,12 @@ def _bits(nodes: Iterable[int]) -> int:
 
 def nodes_of(bits: int) -> list[int]:
     """Return the numbers of the bits that are set, in order."""
-    found = []
+    results = []
     while bits:
         low = bits & -bits
-        found.append(low.bit_length() - 1)
+        results.append(low.bit_length() - 1)
         bits ^= low
-    return found
+    return results
 
 
 class Group(NamedTuple):
@@ -134,11 +150,11 @@ def groups_of(parents: Parents, missing: Iterable[int], kept: Iterable[int]) -> 
     for node in kept:
         if families[node]:
             joined = set(families[node])
-            for other in [one for one in groups if one & joined]:
+            for other in [group for group in groups if group & joined]:
                 joined |= other
                 groups.remove(other)
             groups.append(joined)
-    return [Group(sorted(one), [node for node in kept if families[node] & one]) for one in groups]
+    return [Group(sorted(group), [node for node in kept if families[node] & group]) for group in groups]
 
 
 class Elimination(NamedTuple):
@@ -158,18 +174,18 @@ def elimination(
     the two is taken.
     """
     groups = [set(nodes), set(then)]
-    found = _eliminate(adjacent, sizes, groups, [(-1, 1)])
-    if _cells(found, sizes) > _LARGE and len(set(sizes)) > 1:
+    result = _eliminate(adjacent, sizes, groups, [(-1, 1)])
+    if _cells(result, sizes) > _LARGE and len(set(sizes)) > 1:
         by_size: dict[int, int] = {}
         for node, size in enumerate(sizes):
             by_size[size] = by_size.get(size, 0) | 1 << node
         other = _eliminate(adjacent, sizes, groups, [(bits, size) for size, bits in by_size.items()])
-        found = min(found, other, key=lambda one: _cells(one, sizes))
-    return found
+        result = min(result, other, key=lambda item: _cells(item, sizes))
+    return result
 
 
-def _cells(found: Elimination, sizes: Sequence[int]) -> int:
-    return sum(prod(sizes[node] for node in nodes_of(bits)) for bits in found.cliques)
+def _cells(result: Elimination, sizes: Sequence[int]) -> int:
+    return sum(prod(sizes[node] for node in nodes_of(bits)) for bits in result.cliques)
 
 
 class _Graph:
@@ -188,22 +204,22 @@ class _Graph:
     def cost(self, near: Iterable[int], node: int) -> tuple[int, int, int]:
         """Return twice the weight of the pairs of neighbours that are not joined, the cells, and the node."""
         around, missing, size = self.adjacent[node], 0, self.sizes[node]
-        for one in near:
-            missing += self.own[one] * (self.weight(around & ~self.adjacent[one]) - self.own[one])
-            size *= self.sizes[one]
+        for neighbor in near:
+            missing += self.own[neighbor] * (self.weight(around & ~self.adjacent[neighbor]) - self.own[neighbor])
+            size *= self.sizes[neighbor]
         return missing, size, node
 
 
 def _eliminate(
     adjacent: Sequence[int], sizes: Sequence[int], groups: Sequence[set[int]], weights: Sequence[tuple[int, int]]
 ) -> Elimination:
-    graph, found = _Graph(adjacent, sizes, weights), Elimination([], [])
+    graph, result = _Graph(adjacent, sizes, weights), Elimination([], [])
     for group in groups:
-        _eliminate_group(graph, set(group), found)
-    return found
+        _eliminate_group(graph, set(group), result)
+    return result
 
 
-def _eliminate_group(graph: _Graph, left: set[int], found: Elimination) -> None:
+def _eliminate_group(graph: _Graph, left: set[int], result: Elimination) -> None:
     adjacent = graph.adjacent
     near = {node: set(nodes_of(adjacent[node])) for node in left}
     cost = {node: graph.cost(near[node], node) for node in left}
@@ -215,31 +231,43 @@ def _eliminate_group(graph: _Graph, left: set[int], found: Elimination) -> None:
         if node not in left or cost[node] != entry:
             continue  # it was changed since
         around, mine = adjacent[node], near[node]
-        found.order.append(node)
-        found.cliques.append(around | 1 << node)
+        result.order.append(node)
+        result.cliques.append(around | 1 << node)
         left.discard(node)
         changed: set[int] = set()
-        for one in mine:
-            adjacent[one] = (adjacent[one] | around) & ~(1 << one) & ~(1 << node)
-            if one not in left:
+        for item in mine:
+            adjacent[item] = (adjacent[item] | around) & ~(1 << item) & ~(1 << node)
+            if item not in left:
                 continue
-            near[one].discard(node)
+            near[item].discard(node)
             if entry[0]:  # new neighbours: what their other neighbours would join has changed too
-                near[one] |= mine - {one}
-                changed |= near[one] | {one}
+                near[item] |= mine - {item}
+                changed |= near[item] | {item}
             else:  # its neighbours were joined already, so that only pairs with the node itself are gone
-                missing, size, _ = cost[one]
-                gone = 2 * graph.own[node] * graph.weight(adjacent[one] & ~around)
-                cost[one] = (missing - gone, size // graph.sizes[node], one)
-                heappush(heap, cost[one])
-        for one in changed & left:
-            cost[one] = graph.cost(near[one], one)
-            heappush(heap, cost[one])
+                missing, size, _ = cost[item]
+                gone = 2 * graph.own[node] * graph.weight(adjacent[item] & ~around)
+                cost[item] = (missing - gone, size // graph.sizes[node], item)
+                heappush(heap, cost[item])
+        for item in changed & left:
+            cost[item] = graph.cost(near[item], item)
+            heappush(heap, cost[item])
 
 
 def all_dags(d: int) -> Iterator[tuple[tuple[int, ...], ...]]:
     """Yield the parents of every directed acyclic graph on d nodes; there are 1, 3, 25, 543 and 29,281 up to d = 5.
 
+    Parameters
+    ----------
+    d : int
+        Number of nodes.
+
+    Yields
+    ------
+    tuple of tuple of int
+        The parents of each node.
+
+    Examples
+    --------
     >>> sum(1 for _ in all_dags(4))
     543
     """
@@ -280,8 +308,8 @@ def cpdag(names: Sequence[str], parents: Parents) -> Cpdag:
     """Return the equivalence class of a graph: its colliders, and what follows by the rules of Meek (1995)."""
     near = [set(above) for above in parents]
     for node, above in enumerate(parents):
-        for one in above:
-            near[one].add(node)
+        for parent in above:
+            near[parent].add(node)
     fixed: set[tuple[int, int]] = set()
     for node, above in enumerate(parents):
         for a, b in combinations(above, 2):
@@ -293,7 +321,7 @@ def cpdag(names: Sequence[str], parents: Parents) -> Cpdag:
             if edge not in fixed:
                 fixed.add(edge)
                 waiting.append(edge)
-    edges = [(one, node) for node, above in enumerate(parents) for one in above]
+    edges = [(item, node) for node, above in enumerate(parents) for item in above]
     told = {kind: [(names[a], names[b]) for a, b in edges if ((a, b) in fixed) is kind] for kind in (True, False)}
     return Cpdag(tuple(names), told[True], told[False])
 
@@ -320,6 +348,20 @@ def structural_hamming_distance(first: Any, second: Any, *, as_drawn: bool = Fal
     Equivalence classes are compared (Tsamardinos et al. 2006), so that 0 means the same independences; with `as_drawn`
     the edges themselves. Networks, fitted learners and `Cpdag`s, over the same names.
 
+    Parameters
+    ----------
+    first, second : Network, learner or graph
+        The two networks.
+    as_drawn : bool, default=False
+        Whether directed edges are compared instead of equivalence classes.
+
+    Returns
+    -------
+    int
+        Number of pairs of nodes.
+
+    Examples
+    --------
     >>> from assay.bayes_net import Network
     >>> bits, copy = ["0", "1"], [[0.9, 0.1], [0.2, 0.8]]
     >>> forth = Network.of({"a": bits, "b": bits}, {"a": [0.5, 0.5], "b": (["a"], copy)})

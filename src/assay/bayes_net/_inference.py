@@ -36,7 +36,15 @@ LOG_2PI = float(np.log(2 * np.pi))
 
 
 class TooLargeError(MemoryError):
-    """The tables of a query would take more memory than it may."""
+    """The tables of a query would take more memory than it may.
+
+    Parameters
+    ----------
+    needed : float
+        Bytes that would be needed.
+    memory : int
+        Bytes allowed.
+    """
 
     def __init__(self, needed: float, memory: int):
         super().__init__(
@@ -81,7 +89,7 @@ def eliminate(factors: Sequence[Factor], query: Sequence[int], sizes: Sequence[i
     left = _Factors(factors)
     for node in order:
         where, table = left.product_of(node)
-        left.add((tuple(one for one in where if one != node), log_sum(table, where.index(node))))
+        left.add((tuple(item for item in where if item != node), log_sum(table, where.index(node))))
     where, table = multiply([*left.factors.values(), (tuple(query), np.zeros([sizes[node] for node in query]))])
     return Summed(_ordered(table, where, query), cells)
 
@@ -94,7 +102,7 @@ def maximise(factors: Sequence[Factor], query: Sequence[int], sizes: Sequence[in
     left, best = _Factors(factors), []
     for node in order:
         where, table = left.product_of(node)
-        axis, rest = where.index(node), tuple(one for one in where if one != node)
+        axis, rest = where.index(node), tuple(item for item in where if item != node)
         if node in others:
             left.add((rest, log_sum(table, axis)))
         else:
@@ -102,7 +110,7 @@ def maximise(factors: Sequence[Factor], query: Sequence[int], sizes: Sequence[in
             left.add((rest, table.max(axis=axis)))
     states: dict[int, int] = {}
     for node, rest, places in reversed(best):
-        states[node] = int(places[tuple(states[one] for one in rest)])
+        states[node] = int(places[tuple(states[item] for item in rest)])
     return Maximum(states, float(sum(table for _, table in left.factors.values())), cells)
 
 
@@ -120,12 +128,12 @@ def _order(
         bits = sum(1 << node for node in where)
         for node in where:
             adjacent[node] |= bits & ~(1 << node)
-    found = _graph.elimination(adjacent, sizes, nodes, then)
-    tables = [prod(sizes[node] for node in _graph.nodes_of(bits)) for bits in found.cliques]
+    result = _graph.elimination(adjacent, sizes, nodes, then)
+    tables = [prod(sizes[node] for node in _graph.nodes_of(bits)) for bits in result.cliques]
     cells = max([*tables, prod(sizes[node] for node in joined)])
     if 8 * cells > memory:
         raise TooLargeError(8.0 * cells, memory)
-    return found.order, cells
+    return result.order, cells
 
 
 class _Factors:
@@ -149,8 +157,8 @@ class _Factors:
         taken = []
         for number in sorted(self.about.get(node, ())):
             taken.append(self.factors.pop(number))
-            for one in taken[-1][0]:
-                self.about[one].discard(number)
+            for item in taken[-1][0]:
+                self.about[item].discard(number)
         return multiply(taken)
 
 
@@ -158,7 +166,7 @@ def multiply(factors: Sequence[Factor]) -> Factor:
     """Return the product of factors, its nodes in increasing order."""
     nodes = sorted({node for where, _ in factors for node in where})
     table: Any = 0.0
-    for factor in sorted(factors, key=lambda one: one[1].size):
+    for factor in sorted(factors, key=lambda item: item[1].size):
         table = table + aligned(factor, nodes)
     return tuple(nodes), np.asarray(table)
 
@@ -198,8 +206,8 @@ class JunctionTree:
         for bits in families:
             for node in _graph.nodes_of(bits):
                 adjacent[node] |= bits & ~(1 << node)
-        found = _graph.elimination(adjacent, self.sizes, self.nodes)
-        kept, self.parent, clique_of = _tree_of(found)
+        result = _graph.elimination(adjacent, self.sizes, self.nodes)
+        kept, self.parent, clique_of = _tree_of(result)
         self.cliques = [_graph.nodes_of(bits) for bits in kept]
         cells = [prod(self.sizes[node] for node in clique) for clique in self.cliques]
         # Tables and a copy of them; a map of half the width from each clique, and one from the parent of each.
@@ -208,7 +216,7 @@ class JunctionTree:
             raise TooLargeError(float(needed), memory)
         self.cells = sum(cells)
         self._strides_of = [dict(zip(c, _strides([self.sizes[node] for node in c]))) for c in self.cliques]
-        place = {node: i for i, node in enumerate(found.order)}  # the first of a family to go has all of it around
+        place = {node: i for i, node in enumerate(result.order)}  # the first of a family to go has all of it around
         self.home = [clique_of[min((place[node] for node in where), default=0)] for where, _ in factors]
         self._lay_out(kept, cells)
         self._fill(factors)
@@ -318,19 +326,19 @@ class JunctionTree:
         return tuple(self.cliques[c]), table
 
 
-def _tree_of(found: _graph.Elimination) -> tuple[list[int], list[int], list[int]]:
+def _tree_of(result: _graph.Elimination) -> tuple[list[int], list[int], list[int]]:
     """Return the cliques that lie in no other one, children before parents; the parent of each (-1: a root); and which
     of them each clique of the elimination lies in."""
-    place = {node: i for i, node in enumerate(found.order)}
+    place = {node: i for i, node in enumerate(result.order)}
     above = []
-    for node, bits in zip(found.order, found.cliques):
+    for node, bits in zip(result.order, result.cliques):
         rest = [place[other] for other in _graph.nodes_of(bits) if other != node]
         above.append(min(rest) if rest else -1)
     # A clique that equals what its child sends lies in that child: the child takes its place.
     stands = list(range(len(above)))
-    for i, bits in enumerate(found.cliques):
+    for i, bits in enumerate(result.cliques):
         j = above[i]
-        if j >= 0 and stands[j] == j and found.cliques[j] & ~bits == 0:
+        if j >= 0 and stands[j] == j and result.cliques[j] & ~bits == 0:
             stands[j] = i
 
     def final(i: int) -> int:
@@ -348,7 +356,7 @@ def _tree_of(found: _graph.Elimination) -> tuple[list[int], list[int], list[int]
     order = _children_first(kept, parent)
     number = {i: k for k, i in enumerate(order)}
     within = [number[final(i)] for i in range(len(above))]
-    return [found.cliques[i] for i in order], [number.get(parent[i], -1) for i in order], within
+    return [result.cliques[i] for i in order], [number.get(parent[i], -1) for i in order], within
 
 
 def _children_first(kept: list[int], parent: Mapping[int, int]) -> list[int]:
@@ -369,11 +377,11 @@ def _starts(lengths: Any) -> np.ndarray:
 
 def _strides(shape: Sequence[int]) -> list[int]:
     """Return by how much the number of an entry grows with each index of a table of this shape, the last fastest."""
-    found, step = [], 1
+    results, step = [], 1
     for size in reversed(shape):
-        found.append(step)
+        results.append(step)
         step *= size
-    return found[::-1]
+    return results[::-1]
 
 
 class Integrated(NamedTuple):
@@ -394,9 +402,9 @@ def groups(net: "Network", known: Mapping[int, float], needed: set[int]) -> list
 
 def integrate(net: "Network", group: _graph.Group, known: Mapping[int, float], memory: int) -> Integrated:
     """Integrate the unknown numbers of a group out of the product of its families."""
-    over = {one for family in group.families for one in net.parents[family] if not net.is_number(one)}
-    states = sorted(one for one in over if one not in known)
-    shape = tuple(net.sizes[one] for one in states)
+    over = {parent for family in group.families for parent in net.parents[family] if not net.is_number(parent)}
+    states = sorted(node for node in over if node not in known)
+    shape = tuple(net.sizes[state] for state in states)
     F, H = len(group.families), len(group.nodes)
     needed = 32.0 * prod(shape) * F * (H + 1)
     if needed > memory:
@@ -406,12 +414,12 @@ def integrate(net: "Network", group: _graph.Group, known: Mapping[int, float], m
         table, numbers = _cut(net, family, known, states), [p for p in net.parents[family] if net.is_number(p)]
         spread = table[..., -1]
         rest = -table[..., 0]
-        for column, one in [*zip(range(1, len(numbers) + 1), numbers), (None, family)]:
+        for column, node in [*zip(range(1, len(numbers) + 1), numbers), (None, family)]:
             slope = 1.0 if column is None else -table[..., column]
-            if one in known:
-                rest = rest + slope * known[one]
+            if node in known:
+                rest = rest + slope * known[node]
             else:
-                A[..., row, group.nodes.index(one)] += slope / spread
+                A[..., row, group.nodes.index(node)] += slope / spread
         r[..., row] = -rest / spread
         log_spread += np.log(spread)
     Q, R = np.linalg.qr(A)
@@ -425,23 +433,23 @@ def integrate(net: "Network", group: _graph.Group, known: Mapping[int, float], m
 
 def _cut(net: "Network", family: int, known: Mapping[int, float], states: Sequence[int]) -> np.ndarray:
     """Return the table of a number at the evidence, with one axis for each of `states` and the last for its entries."""
-    over = [one for one in net.parents[family] if not net.is_number(one)]
-    table = net.tables[family][tuple(int(known[one]) if one in known else slice(None) for one in over)]
-    left = tuple(one for one in over if one not in known)
+    over = [parent for parent in net.parents[family] if not net.is_number(parent)]
+    table = net.tables[family][tuple(int(known[node]) if node in known else slice(None) for node in over)]
+    left = tuple(node for node in over if node not in known)
     return np.stack([aligned((left, table[..., k]), states) for k in range(table.shape[-1])], axis=-1)
 
 
 def moments(net: "Network", node: int, known: Mapping[int, float], memory: int) -> tuple[float, float]:
     """Return mean and standard deviation of a number given the evidence."""
     needed = _graph.ancestors(net.parents, {node, *known})
-    group = next(one for one in groups(net, known, needed) if node in one.nodes)
-    found = integrate(net, group, known, memory)
-    states = found.factor[0]
+    group = next(item for item in groups(net, known, needed) if node in item.nodes)
+    result = integrate(net, group, known, memory)
+    states = result.factor[0]
     logs = eliminate(net.factors(known, {node}, memory), states, net.sizes, memory).logs
     total = log_sum(logs)
     net.require_possible(float(total))
     weight = np.exp(logs - total)
     at = group.nodes.index(node)
-    mean = float((weight * found.means[..., at]).sum())
-    variance = (np.linalg.inv(found.R)[..., at, :] ** 2).sum(axis=-1)
-    return mean, float(np.sqrt((weight * (variance + (found.means[..., at] - mean) ** 2)).sum()))
+    mean = float((weight * result.means[..., at]).sum())
+    variance = (np.linalg.inv(result.R)[..., at, :] ** 2).sum(axis=-1)
+    return mean, float(np.sqrt((weight * (variance + (result.means[..., at] - mean) ** 2)).sum()))

@@ -103,7 +103,7 @@ class NetworkDensity(DensityMixin, NetworkLearner):
         `queries` are evidence, states by name, or pairs (nodes, evidence): of each the certificate proves which states
         of the nodes, or of all that are not known, are the most probable together, and the probabilities of all states.
         """
-        self.queries = [one if isinstance(one, tuple) else (None, one) for one in queries]
+        self.queries = [query if isinstance(query, tuple) else (None, query) for query in queries]
         try:
             return super().certify(X, y, **asked)
         finally:

@@ -227,14 +227,14 @@ def _advance(digit, size, step, first, last, at):
 @compiled
 def places(size, step, begin, start):
     """Return for each cell of tables, one after the other at `start`, the sum of its indices times `step`."""
-    found = np.empty(start[-1], dtype=np.int32)
+    result = np.empty(start[-1], dtype=np.int32)
     for k in range(len(begin) - 1):
         first, last, at = begin[k], begin[k + 1], 0
         digit = np.zeros(last - first, dtype=np.int64)
         for cell in range(start[k], start[k + 1]):
-            found[cell] = at
+            result[cell] = at
             at = _advance(digit, size, step, first, last, at)
-    return found
+    return result
 
 
 @compiled

@@ -82,14 +82,14 @@ class Network:
         for name in names:
             given = tables[name]
             above, table = given if isinstance(given, tuple) else ((), given)
-            parents.append(tuple(_position(names, one) for one in above))
+            parents.append(tuple(_position(names, parent) for parent in above))
             arrays.append(np.asarray(table, dtype=np.float64))
-        kept = tuple(None if one is None else tuple(map(str, one)) for one in states.values())
+        kept = tuple(None if state is None else tuple(map(str, state)) for state in states.values())
         return cls(names, kept, tuple(parents), tuple(arrays))
 
     def _check(self, node: int) -> None:
         name, table, above = self.names[node], self.tables[node], self.parents[node]
-        shape = tuple(self.sizes[one] for one in above if self.states[one] is not None)
+        shape = tuple(self.sizes[parent] for parent in above if self.states[parent] is not None)
         if self.is_number(node):
             if table.shape != (*shape, len(above) - len(shape) + 2):
                 raise ValueError(f"Network: the table of {name!r} has shape {table.shape}, which does not fit.")
@@ -109,7 +109,7 @@ class Network:
     @cached_property
     def sizes(self) -> list[int]:
         """Number of states of each node, 1 for a number."""
-        return [1 if one is None else len(one) for one in self.states]
+        return [1 if state is None else len(state) for state in self.states]
 
     def is_number(self, node: int) -> bool:
         """Tell whether a node is Gaussian."""
@@ -118,7 +118,7 @@ class Network:
     @property
     def edges(self) -> list[tuple[str, str]]:
         """Pairs (parent, child), by name."""
-        return [(self.names[one], name) for name, above in zip(self.names, self.parents) for one in above]
+        return [(self.names[parent], name) for name, above in zip(self.names, self.parents) for parent in above]
 
     @cached_property
     def order(self) -> list[int]:
@@ -144,14 +144,14 @@ class Network:
     def markov_blanket(self, name: str) -> list[str]:
         """Return parents, children and other parents of the children: given these, nothing else tells of the node."""
         node = _position(self.names, name)
-        found = set(self.parents[node])
+        result = set(self.parents[node])
         for child, above in enumerate(self.parents):
             if node in above:
-                found |= {child, *above}
-        return [self.names[one] for one in sorted(found - {node})]
+                result |= {child, *above}
+        return [self.names[item] for item in sorted(result - {node})]
 
     def _nodes(self, names: Any) -> list[int]:
-        return [_position(self.names, one) for one in ([names] if isinstance(names, str) else names)]
+        return [_position(self.names, node) for node in ([names] if isinstance(names, str) else names)]
 
     # Rows --------------------------------------------------------------------------------------------------------
 
@@ -169,11 +169,11 @@ class Network:
     def log_conditional(self, node: int, rows: np.ndarray) -> np.ndarray:
         """Return ln P(x | parents) of one node for each row."""
         above, table = self.parents[node], self.tables[node]
-        where = tuple(rows[:, one].astype(np.intp) for one in above if not self.is_number(one))
+        where = tuple(rows[:, parent].astype(np.intp) for parent in above if not self.is_number(parent))
         if not self.is_number(node):
             with np.errstate(divide="ignore"):
                 return np.log(table)[(*where, rows[:, node].astype(np.intp))]
-        numbers = [one for one in above if self.is_number(one)]
+        numbers = [parent for parent in above if self.is_number(parent)]
         at = np.broadcast_to(table[where], (len(rows), table.shape[-1]))
         mean = at[:, 0] + np.einsum("ij,ij->i", at[:, 1:-1], rows[:, numbers])
         value = -0.5 * ((rows[:, node] - mean) / at[:, -1]) ** 2 - np.log(at[:, -1]) - 0.5 * LOG_2PI
@@ -189,7 +189,7 @@ class Network:
         rows = _draws.ancestral(self, int(n_samples), np.random.default_rng(random_state))
         if frame is None:
             return rows
-        columns = ((one if own is None else labels(one, own)) for one, own in zip(rows.T, self.states))
+        columns = ((node if own is None else labels(node, own)) for node, own in zip(rows.T, self.states))
         return as_frame(self.names, columns, frame)
 
     # Questions ---------------------------------------------------------------------------------------------------
@@ -237,17 +237,17 @@ class Network:
             tree, tables = self._calibrated(known, memory)
             return self._answer(asked, tables[asked[0]], None, tree.cells)
         solve = _inference.enumerate_joint if method == "enumeration" else _inference.eliminate
-        found = solve(self.factors(known, asked, memory), asked, self.sizes, memory)
-        total = _inference.log_sum(found.logs)
+        solution = solve(self.factors(known, asked, memory), asked, self.sizes, memory)
+        total = _inference.log_sum(solution.logs)
         self.require_possible(float(total))
-        return self._answer(asked, np.exp(found.logs - total), None, found.cells)
+        return self._answer(asked, np.exp(solution.logs - total), None, solution.cells)
 
     def marginals(
         self, evidence: Mapping[str, Any] | None = None, *, memory: int = _inference.MEMORY
     ) -> dict[str, dict[str, float]]:
         """Return P(node | evidence) of every node with states, by name and state, from one junction tree."""
-        found = self._calibrated(self._known(evidence), memory)[1]
-        return {self.names[k]: dict(zip(self.states[k] or (), table.tolist())) for k, table in sorted(found.items())}
+        result = self._calibrated(self._known(evidence), memory)[1]
+        return {self.names[k]: dict(zip(self.states[k] or (), table.tolist())) for k, table in sorted(result.items())}
 
     def map_query(
         self, query: Any = None, evidence: Mapping[str, Any] | None = None, *, memory: int = _inference.MEMORY
@@ -266,11 +266,11 @@ class Network:
         asked = every if query is None else self._nodes(query)
         self._check_query(asked, known, "elimination")
         factors = self.factors(known, asked, memory)
-        found = _inference.maximise(factors, asked, self.sizes, memory)
-        self.require_possible(found.log)
+        result = _inference.maximise(factors, asked, self.sizes, memory)
+        self.require_possible(result.log)
         total = float(_inference.eliminate(self.factors(known, (), memory), [], self.sizes, memory).logs)
-        states = {self.names[node]: (self.states[node] or ())[found.states[node]] for node in asked}
-        return Explanation(states, min(found.log - total, 0.0), found.log, found.cells)
+        states = {self.names[node]: (self.states[node] or ())[result.states[node]] for node in asked}
+        return Explanation(states, min(result.log - total, 0.0), result.log, result.cells)
 
     def log_evidence(self, evidence: Mapping[str, Any], *, memory: int = _inference.MEMORY) -> float:
         """Return ln P(evidence), the density of it if there are numbers in it; -infinity if it cannot be."""
@@ -287,31 +287,31 @@ class Network:
         needed = _graph.ancestors(self.parents, {*asked, *known})
         groups = _inference.groups(self, known, needed)
         joined = {family for group in groups for family in group.families}
-        found = [self._factor(node, known) for node in sorted(needed - joined)]
-        return found + [_inference.integrate(self, group, known, memory).factor for group in groups]
+        results = [self._factor(node, known) for node in sorted(needed - joined)]
+        return results + [_inference.integrate(self, group, known, memory).factor for group in groups]
 
     def _factor(self, node: int, known: Mapping[int, float]) -> _inference.Factor:
-        family = [one for one in (*self.parents[node], node) if not self.is_number(one)]
+        family = [item for item in (*self.parents[node], node) if not self.is_number(item)]
         table = self.tables[node]
         if self.is_number(node):
-            numbers = [known[one] for one in self.parents[node] if self.is_number(one)]
+            numbers = [known[parent] for parent in self.parents[node] if self.is_number(parent)]
             mean = table[..., 0] + table[..., 1:-1] @ np.array(numbers)
             logs = -0.5 * ((known[node] - mean) / table[..., -1]) ** 2 - 0.5 * LOG_2PI - np.log(table[..., -1])
         else:
             with np.errstate(divide="ignore"):
                 logs = np.log(table)
-        cut = tuple(int(known[one]) if one in known else slice(None) for one in family)
-        return tuple(one for one in family if one not in known), logs[cut]
+        cut = tuple(int(known[item]) if item in known else slice(None) for item in family)
+        return tuple(item for item in family if item not in known), logs[cut]
 
     def _calibrated(self, known: Mapping[int, float], memory: int) -> tuple[JunctionTree, dict[int, np.ndarray]]:
         tree = self._tree(known, memory)
-        found, total = tree.marginals({k: int(v) for k, v in known.items() if not self.is_number(k)})
+        result, total = tree.marginals({k: int(v) for k, v in known.items() if not self.is_number(k)})
         self.require_possible(total)
-        return tree, found
+        return tree, result
 
     def _tree(self, known: Mapping[int, float], memory: int) -> JunctionTree:
         """Return the junction tree: one for all queries if every node has states, else one for this evidence."""
-        if any(one is None for one in self.states):
+        if any(state is None for state in self.states):
             nodes = [node for node in range(len(self.names)) if not self.is_number(node)]
             free = {k: v for k, v in known.items() if self.is_number(k)}
             return JunctionTree(self.factors(free, nodes, memory), self.sizes, memory)
@@ -324,7 +324,7 @@ class Network:
     @cached_property
     def _has_small_tree(self) -> bool:
         """Whether there is a junction tree for all queries, and it takes little memory."""
-        if any(one is None for one in self.states):
+        if any(state is None for state in self.states):
             return False
         try:
             self._tree({}, _SMALL)
@@ -334,20 +334,20 @@ class Network:
 
     def _known(self, evidence: Mapping[str, Any] | None) -> dict[int, float]:
         """Return evidence by position: the state's position, or the number."""
-        found: dict[int, float] = {}
+        results: dict[int, float] = {}
         for name, value in (evidence or {}).items():
             node = _position(self.names, name)
             states = self.states[node]
             if states is None:
-                found[node] = float(value)
-                if not np.isfinite(found[node]):
+                results[node] = float(value)
+                if not np.isfinite(results[node]):
                     raise ValueError(f"Network: the value of {name!r} must be a finite number; got {value!r}.")
                 continue
             place = place_of(value, states)
             if place is None:
                 raise ValueError(f"Network: {name!r} has no state {value!r}; its states are {', '.join(states)}.")
-            found[node] = place
-        return found
+            results[node] = place
+        return results
 
     def _check_query(self, asked: list[int], known: Mapping[int, float], method: str) -> None:
         if method not in _METHODS:
@@ -435,7 +435,7 @@ def do(net: "Network", known: Mapping[int, float]) -> "Network":
             parents.append(())
             tables.append(np.eye(net.sizes[node])[int(known[node])])
             continue
-        parents.append(tuple(place[one] for one in net.parents[node] if one not in numbers))
+        parents.append(tuple(place[parent] for parent in net.parents[node] if parent not in numbers))
         tables.append(_with_values(net, node, known) if net.is_number(node) else net.tables[node])
     names = tuple(net.names[node] for node in kept)
     states = tuple(net.states[node] for node in kept)
@@ -445,17 +445,17 @@ def do(net: "Network", known: Mapping[int, float]) -> "Network":
 def _with_values(net: "Network", node: int, known: Mapping[int, float]) -> np.ndarray:
     """Return the table of a number with the values of numeric parents that are set moved into the intercept."""
     table = net.tables[node].copy()
-    above = [one for one in net.parents[node] if net.is_number(one)]
-    for k, one in enumerate(above):
-        if one in known:
-            table[..., 0] += table[..., 1 + k] * known[one]
-    return np.delete(table, [1 + k for k, one in enumerate(above) if one in known], axis=-1)
+    above = [parent for parent in net.parents[node] if net.is_number(parent)]
+    for k, parent in enumerate(above):
+        if parent in known:
+            table[..., 0] += table[..., 1 + k] * known[parent]
+    return np.delete(table, [1 + k for k, item in enumerate(above) if item in known], axis=-1)
 
 
 def edges_of(parents: Parents) -> np.ndarray:
     """Return the edges (m, 2), sorted by child and parent."""
-    found = [(one, child) for child, above in enumerate(parents) for one in sorted(above)]
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+    results = [(parent, child) for child, above in enumerate(parents) for parent in sorted(above)]
+    return np.array(results, dtype=np.int64).reshape(-1, 2)
 
 
 def parents_of(edges: np.ndarray, d: int) -> tuple[tuple[int, ...], ...]:
@@ -477,7 +477,7 @@ def unpacked(sizes: np.ndarray, edges: np.ndarray, counts: np.ndarray, gaussians
     """Return the table of each node: counts, or rows of intercept, coefficients and spread."""
     tables, at, other = [], 0, 0
     for node, above in enumerate(parents_of(edges, len(sizes))):
-        shape = [int(sizes[one]) for one in above if sizes[one]]
+        shape = [int(sizes[parent]) for parent in above if sizes[parent]]
         if sizes[node]:
             shape.append(int(sizes[node]))
             length = int(np.prod(shape))
@@ -495,6 +495,6 @@ def network_of(model: Any, types: Sequence[ColumnType]) -> Network:
     """Return the network that the arrays of a fitted learner are; `types` name the nodes and their states."""
     sizes, parents = model.sizes_, parents_of(model.edges_, len(model.sizes_))
     tables = unpacked(sizes, model.edges_, model.counts_, model.gaussians_)
-    tables = [probabilities(one, float(model.alpha)) if sizes[i] else one for i, one in enumerate(tables)]
+    tables = [probabilities(table, float(model.alpha)) if sizes[i] else table for i, table in enumerate(tables)]
     states = tuple(kind.levels if kind.kind == "nominal" else None for kind in types)
     return Network(tuple(kind.name for kind in types), states, parents, tuple(tables))

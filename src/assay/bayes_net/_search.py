@@ -79,8 +79,8 @@ class Families:
         key = (child, parents)
         if key not in self.known:
             near = (self.grown.get((child, parents[:k] + parents[k + 1 :])) for k in range(len(parents)))
-            found = [row[j] for row, j in zip(near, parents) if row is not None and not np.isnan(row[j])]
-            self.known[key] = float(found[0]) if found else self._cost(child, parents)
+            results = [row[j] for row, j in zip(near, parents) if row is not None and not np.isnan(row[j])]
+            self.known[key] = float(results[0]) if results else self._cost(child, parents)
         return self.known[key]
 
     def total(self, parents: Sequence[Sequence[int]]) -> float:
@@ -95,9 +95,9 @@ class Families:
             for j in missing:
                 row[j] = self._cost(child, tuple(sorted((*parents, j))))
         elif missing:
-            found = np.full(self.d, np.inf)
-            self._count(child, parents, [j for j in missing if not self.numbers[j]], found, None)
-            row[missing] = found[missing]
+            results = np.full(self.d, np.inf)
+            self._count(child, parents, [j for j in missing if not self.numbers[j]], results, None)
+            row[missing] = results[missing]
         result = np.full(self.d, np.inf)
         result[others] = row[others]
         return result
@@ -128,7 +128,7 @@ class Families:
     def table(self, child: int, parents: Sequence[int]) -> np.ndarray:
         """Return the counts of a family with states, one axis for each sorted parent, the last for the child."""
         parents = sorted(parents)
-        shape = [int(self.sizes[one]) for one in (*parents, child)]
+        shape = [int(self.sizes[node]) for node in (*parents, child)]
         if np.prod([float(size) for size in shape]) > MOST_CELLS:
             raise MemoryError(f"the table of a node with {len(parents)} parents would have more than 2^24 entries.")
         counts = np.bincount(self._config(child, parents), self.data.weight, minlength=int(np.prod(shape)))
@@ -136,28 +136,28 @@ class Families:
 
     def _config(self, child: int, parents: Sequence[int]) -> np.ndarray:
         """Return the number of each row's combination of parents and child, the child fastest."""
-        found = np.zeros(self.data.n_rows, dtype=np.int32)
+        result = np.zeros(self.data.n_rows, dtype=np.int32)
         for node in (*parents, child):
-            found *= np.int32(self.sizes[node])
-            found += self.data.codes[node]
-        return found
+            result *= np.int32(self.sizes[node])
+            result += self.data.codes[node]
+        return result
 
     def _cost(self, child: int, parents: tuple[int, ...]) -> float:
         if self.numbers[child]:
-            states = [one for one in parents if not self.numbers[one]]
-            if np.prod([float(self.sizes[one]) for one in states]) > MOST_CELLS:
+            states = [parent for parent in parents if not self.numbers[parent]]
+            if np.prod([float(self.sizes[state]) for state in states]) > MOST_CELLS:
                 return np.inf
             fitted = self.regression(child, parents)
             self.slack = max(self.slack, fitted.slack)
             return max(self.factor, 0.0) * fitted.table.size - fitted.log_likelihood
-        if any(self.numbers[one] for one in parents):
+        if any(self.numbers[parent] for parent in parents):
             return np.inf
         if self.data.weight is not None:
             return self._weighted_cost(child, parents)
-        found = np.full(self.d, np.inf)
+        result = np.full(self.d, np.inf)
         if parents:
-            self._count(child, parents[:-1], [parents[-1]], found, None)
-            return float(found[parents[-1]])
+            self._count(child, parents[:-1], [parents[-1]], result, None)
+            return float(result[parents[-1]])
         from assay.bayes_net._loops import family_score
 
         counts = np.bincount(self.data.codes[child], minlength=self.sizes[child])
@@ -165,7 +165,7 @@ class Families:
 
     def _weighted_cost(self, child: int, parents: tuple[int, ...]) -> float:
         """Return the cost of a family with states, of rows with weights."""
-        if np.prod([float(self.sizes[one]) for one in (*parents, child)]) > MOST_CELLS:
+        if np.prod([float(self.sizes[node]) for node in (*parents, child)]) > MOST_CELLS:
             return np.inf
         counts = self.table(child, parents).reshape(-1, self.sizes[child])
         (q, r), rows = counts.shape, counts.sum(axis=1)
@@ -187,7 +187,7 @@ class Families:
                 if back is not None:
                     back[j] = self._weighted_cost(j, (child,))
             return
-        q = float(np.prod([float(self.sizes[one]) for one in parents]))
+        q = float(np.prod([float(self.sizes[parent]) for parent in parents]))
         cells = q * self.sizes[child]
         others = [j for j in others if cells * self.sizes[j] <= MOST_CELLS]
         if not others or cells > MOST_CELLS:
@@ -240,7 +240,7 @@ class GaussianFamilies:
         return self.known[states]
 
     def _moments(self, states: tuple[int, ...]) -> Moments:
-        sizes = [int(self.data.sizes[one]) for one in states]
+        sizes = [int(self.data.sizes[state]) for state in states]
         q, m = int(np.prod(sizes)), len(self.columns)
         X = ((self.data.numbers[self.columns] - self.center[:, None]) / self.scale[:, None]).T
         if states:
@@ -262,8 +262,8 @@ class GaussianFamilies:
 
     def fit(self, child: int, parents: Sequence[int]) -> Fitted:
         """Return the best table of a numeric node given its parents, which are sorted."""
-        states = tuple(one for one in parents if one not in self.place)
-        above = [self.place[one] for one in parents if one in self.place]
+        states = tuple(parent for parent in parents if parent not in self.place)
+        above = [self.place[parent] for parent in parents if parent in self.place]
         own, (n, means, covariances) = self.place[child], self.moments(states)
         across, inner = covariances[:, above, own], covariances[:, above][:, :, above]
         with one_blas_thread():
@@ -281,7 +281,7 @@ class GaussianFamilies:
         slopes = slopes * self.scale[own] / self.scale[above]
         intercept = self.center[own] + intercept * self.scale[own] - slopes @ self.center[above]
         table = np.column_stack([intercept, slopes, np.sqrt(variance) * self.scale[own]])
-        shape = [int(self.data.sizes[one]) for one in states]
+        shape = [int(self.data.sizes[state]) for state in states]
         return Fitted(table.reshape(*shape, -1), float(logs.sum()), slack)
 
     def _slack(
@@ -348,7 +348,7 @@ class State:
 
     def __init__(self, families: Families, limits: Limits, parents: Sequence[Sequence[int]]):
         self.families, self.limits, self.d = families, limits, families.d
-        self.parents = [set(one) for one in parents]
+        self.parents = [set(parent) for parent in parents]
         self.adding, self.deleting = np.full((self.d, self.d), np.inf), np.full((self.d, self.d), np.inf)
         self.reach = np.zeros((self.d, self.d), dtype=bool)
         for child in range(self.d):
@@ -356,7 +356,7 @@ class State:
         self._find_paths()
 
     def frozen(self) -> Parents:
-        return tuple(tuple(sorted(one)) for one in self.parents)
+        return tuple(tuple(sorted(parent)) for parent in self.parents)
 
     def cost(self) -> float:
         return self.families.total(self.frozen())
@@ -372,13 +372,13 @@ class State:
         self.deleting[:, child] = np.inf
         for j in above:
             if not self.limits.required[j, child]:
-                rest = tuple(one for one in above if one != j)
+                rest = tuple(parent for parent in above if parent != j)
                 self.deleting[j, child] = self.families.cost(child, rest) - now
 
     def _find_paths(self) -> None:
         """Set reach[a, b]: a path leads from a to b."""
         self.reach[:] = False
-        for node in _graph.topological_order([sorted(one) for one in self.parents]):
+        for node in _graph.topological_order([sorted(parent) for parent in self.parents]):
             for above in self.parents[node]:
                 self.reach[:, node] |= self.reach[:, above]
                 self.reach[above, node] = True
@@ -386,27 +386,27 @@ class State:
     def changes(self, many: int) -> list[Change]:
         """Return the `many` best changes that keep the graph without a cycle, best first."""
         blocked = self.reach.T | np.eye(self.d, dtype=bool)
-        found = _best(np.where(blocked, np.inf, self.adding), "add", many)
-        found += _best(self.deleting, "delete", many)
-        found += self._reversals()
-        return sorted(found)[:many]
+        result = _best(np.where(blocked, np.inf, self.adding), "add", many)
+        result += _best(self.deleting, "delete", many)
+        result += self._reversals()
+        return sorted(result)[:many]
 
     def _reversals(self) -> list[Change]:
-        found = []
+        results = []
         for child, above in enumerate(self.parents):
             for parent in above:
                 delta = self.deleting[parent, child] + self.adding[child, parent]
                 if np.isfinite(delta) and not self._other_path(parent, child):
-                    found.append(Change(float(delta), "reverse", parent, child))
-        return found
+                    results.append(Change(float(delta), "reverse", parent, child))
+        return results
 
     def covered(self) -> list[Change]:
         """Return the reversals that change no independence."""
-        found = self._reversals()
-        return [one for one in found if self.parents[one.parent] == self.parents[one.child] - {one.parent}]
+        result = self._reversals()
+        return [item for item in result if self.parents[item.parent] == self.parents[item.child] - {item.parent}]
 
     def _other_path(self, parent: int, child: int) -> bool:
-        return any(self.reach[parent, one] for one in self.parents[child] if one != parent)
+        return any(self.reach[parent, item] for item in self.parents[child] if item != parent)
 
     def make(self, change: Change) -> None:
         """Change the graph."""
@@ -423,14 +423,14 @@ class State:
         self._refresh(child)
 
     def _to(self, node: int) -> np.ndarray:
-        found = self.reach[:, node].copy()
-        found[node] = True
-        return found
+        result = self.reach[:, node].copy()
+        result[node] = True
+        return result
 
     def _from(self, node: int) -> np.ndarray:
-        found = self.reach[node].copy()
-        found[node] = True
-        return found
+        result = self.reach[node].copy()
+        result[node] = True
+        return result
 
 
 def _best(delta: np.ndarray, kind: str, many: int) -> list[Change]:
@@ -471,8 +471,8 @@ def climb(
 
 def _best_change(state: State) -> Change | None:
     """Return the best change, if it lowers the cost."""
-    found = state.changes(1)
-    return found[0] if found and found[0].delta < -LEAST else None
+    result = state.changes(1)
+    return result[0] if result and result[0].delta < -LEAST else None
 
 
 def _next_change(state: State, lately: Collection[frozenset[int]], needed: float) -> Change | None:
@@ -503,10 +503,10 @@ def greedy(
             changes = state.covered() or state.changes(families.d**2)
             if changes:
                 state.make(changes[int(rng.integers(len(changes)))])
-        found, value, done = climb(state, tabu, max_iter, lambda state, cost, gain: False)
+        result, value, done = climb(state, tabu, max_iter, lambda state, cost, gain: False)
         ended &= done
         if value < cost - LEAST:
-            best, gain, cost = found, cost - value, value
+            best, gain, cost = result, cost - value, value
             if watch(State(families, limits, best), cost, gain):
                 break
     return best, cost, ended
@@ -557,7 +557,7 @@ def exact(families: Families, limits: Limits) -> tuple[Parents, float]:
 
 
 def _bits(mask: np.ndarray) -> int:
-    return sum(1 << int(one) for one in np.flatnonzero(mask))
+    return sum(1 << int(node) for node in np.flatnonzero(mask))
 
 
 def tree(weights: np.ndarray, root: int) -> Parents:
@@ -582,10 +582,10 @@ def information(families: Families) -> np.ndarray:
     """
     d: Any = families.d
     families.pairs()
-    found = np.zeros((d, d))
+    result = np.zeros((d, d))
     for i in range(d):
         alone = families.cost(i, ())
         for j in range(d):
             if j != i:
-                found[j, i] = alone - families.cost(i, (j,))
-    return np.maximum(np.minimum(found, found.T), 0.0)
+                result[j, i] = alone - families.cost(i, (j,))
+    return np.maximum(np.minimum(result, result.T), 0.0)

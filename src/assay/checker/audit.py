@@ -58,20 +58,20 @@ def audit(certificate: Certificate, families: Iterable[str] = ()) -> list[Part]:
 
 def families_of(model: StoredModel) -> list[str]:
     """Return the families of a model and of all that it consists of."""
-    return list(dict.fromkeys([model.family, *(name for one in model.members for name in families_of(one))]))
+    return list(dict.fromkeys([model.family, *(name for member in model.members for name in families_of(member))]))
 
 
 def loaded(certificate: Certificate, families: Iterable[str] = ()) -> dict[str, int]:
     """Return the files that are imported for the verdict, each with its lines of code, reached or not."""
     waiting = [module for module, _ in _roots(certificate)]
     waiting += [f"{_FAMILY[0]}.{name.partition('.')[0]}" for name in (certificate.model.family, *families)]
-    found: set[str] = set()
+    results: set[str] = set()
     while waiting:
         module = waiting.pop()
-        if module not in found and module.startswith(_READ) and find_spec(module) is not None:
-            found.add(module)
+        if module not in results and module.startswith(_READ) and find_spec(module) is not None:
+            results.add(module)
             waiting += [module.rpartition(".")[0], *_imported(module)]
-    return {_place_of(module): len(_code_lines(_source(module)[1], module)) for module in sorted(found)}
+    return {_place_of(module): len(_code_lines(_source(module)[1], module)) for module in sorted(results)}
 
 
 def _roots(certificate: Certificate) -> list[Name]:
@@ -82,8 +82,8 @@ def _of_certificate(certificate: Certificate, families: Iterable[str]) -> Iterat
     """Yield the reader of the model's arrays and the rules of its claims."""
     allowed = by_name([*facts.CLAIMS.values(), *bounds.CLAIMS.values()])
     for family in families:
-        found, variant = find(family)
-        allowed |= by_name(found.claims.values())
+        result, variant = find(family)
+        allowed |= by_name(result.claims.values())
         yield from _place(variant.read)
         for check in variant.more.values():
             yield from _place(check)
@@ -108,28 +108,28 @@ def _source(module: str) -> tuple[str, str]:
 @cache
 def _definitions(module: str) -> dict[str, ast.stmt]:
     """Return the statements of a module that define its names."""
-    found: dict[str, ast.stmt] = {}
+    results: dict[str, ast.stmt] = {}
     for node in ast.parse(_source(module)[1]).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found[node.name] = node
+            results[node.name] = node
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         for target in targets if isinstance(node, (ast.Assign, ast.AnnAssign)) else []:
             names = target.elts if isinstance(target, ast.Tuple) else [target]
-            found |= {one.id: node for one in names if isinstance(one, ast.Name)}
-    return found
+            results |= {name.id: node for name in names if isinstance(name, ast.Name)}
+    return results
 
 
 @cache
 def _imports(module: str) -> dict[str, Name]:
     """Return where the names that a module imports are defined; ("", module) for a module."""
-    found = {}
+    results = {}
     for node in ast.walk(ast.parse(_source(module)[1])):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(_READ):
-            for one in node.names:
-                inner = f"{node.module}.{one.name}"
-                is_module = one.name not in _definitions(node.module) and find_spec(inner) is not None
-                found[one.asname or one.name] = ("", inner) if is_module else (node.module, one.name)
-    return found
+            for name in node.names:
+                inner = f"{node.module}.{name.name}"
+                is_module = name.name not in _definitions(node.module) and find_spec(inner) is not None
+                results[name.asname or name.name] = ("", inner) if is_module else (node.module, name.name)
+    return results
 
 
 def _imported(module: str) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _imported(module: str) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(_READ):
             yield node.module
             known = _definitions(node.module)
-            yield from (f"{node.module}.{one.name}" for one in node.names if one.name not in known)
+            yield from (f"{node.module}.{name.name}" for name in node.names if name.name not in known)
 
 
 def _named_by(name: Name) -> Iterator[Name]:
@@ -163,7 +163,7 @@ def _part(name: Name) -> Part:
     module, own = name
     text = _source(module)[1]
     node = _definitions(module)[own]
-    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
+    first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
     last = node.end_lineno or first
     code = len(_code_lines(text, module) & set(range(first, last + 1)))
     return Part(_place_of(module), own, first, last, module.startswith(_FAMILY), code)

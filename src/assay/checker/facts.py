@@ -90,7 +90,7 @@ class SquaredErrors:
             total.add(part.sum(axis=1)[:, None])
 
     def bounds(self) -> tuple[float, float]:
-        (low, low_error), (high, high_error) = ((float(one.value[0]), float(one.error[0])) for one in self.sums)
+        (low, low_error), (high, high_error) = ((float(total.value[0]), float(total.error[0])) for total in self.sums)
         count, loss = self.rows * self.targets, above(1.0, self.targets + 8) - 1
         return max(0.0, float((low * (1 - loss) - 2 * low_error) / count)), float(
             above((high + high_error) / count, self.targets + 8)

@@ -154,15 +154,15 @@ def check_width(stored: StoredModel, columns: int) -> None:
     variant = find(stored.family)[1]
     if variant.wide or variant.parameters:  # those of a table are listed
         return
-    entries = sum(array.size for one in (stored, *stored.members) for array in one.arrays.values())
+    entries = sum(array.size for item in (stored, *stored.members) for array in item.arrays.values())
     if columns > max(MOST_COLUMNS, entries):
         raise Rejected(f"the model reads {columns} columns; one of {entries} numbers may read {MOST_COLUMNS}")
 
 
 def _check_empty(arrays: Mapping[str, Any]) -> None:
-    for name, one in arrays.items():
-        if isinstance(one, np.ndarray) and not one.size and max(one.shape) > MOST_COLUMNS:
-            raise Rejected(f"{name[:40]} has no entries, and an axis of {max(one.shape)}")
+    for name, item in arrays.items():
+        if isinstance(item, np.ndarray) and not item.size and max(item.shape) > MOST_COLUMNS:
+            raise Rejected(f"{name[:40]} has no entries, and an axis of {max(item.shape)}")
 
 
 def _numbers(stored: Any, name: str, types: tuple[str, ...], any_size: bool) -> np.ndarray:

@@ -154,11 +154,11 @@ def canonical(X: np.ndarray) -> np.ndarray:
 def texts_of(values: Any) -> list[str]:
     """Return the values of a column as text: whole numbers without a point, others as Python writes them; a missing
     one is empty."""
-    found = []
+    results = []
     for value in np.asarray(values, dtype=object).ravel().tolist():
         whole = isinstance(value, float) and value.is_integer()
-        found.append("" if value is None or value != value else str(int(value)) if whole else str(value))
-    return found
+        results.append("" if value is None or value != value else str(int(value)) if whole else str(value))
+    return results
 
 
 def digest_of_values(texts: list[str]) -> str:
@@ -245,9 +245,9 @@ def drawn_order(n: int, seed: int, purpose: int) -> np.ndarray:
 
 def drawn_folds(n: int, folds: int, seed: int) -> np.ndarray:
     """Return the fold of each of n rows: rows in the order drawn are dealt out in turn."""
-    found = np.empty(n, dtype=np.int64)
-    found[drawn_order(n, seed, FOLDS)] = np.arange(n) % folds
-    return found
+    result = np.empty(n, dtype=np.int64)
+    result[drawn_order(n, seed, FOLDS)] = np.arange(n) % folds
+    return result
 
 
 def _mix(x: np.ndarray) -> np.ndarray:
@@ -285,7 +285,7 @@ def digest_of_set(digests: Sequence[bytes]) -> bytes:
 def order_of_bets(digests: Sequence[bytes]) -> np.ndarray:
     """Return in which order bets are made on what has these digests."""
     whole, met, keys = digest_of_set(digests), Counter[bytes](), []
-    for one in digests:
-        keys.append(hashlib.sha256(whole + one + met[one].to_bytes(8, "little")).digest())
-        met[one] += 1
+    for digest in digests:
+        keys.append(hashlib.sha256(whole + digest + met[digest].to_bytes(8, "little")).digest())
+        met[digest] += 1
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)

@@ -168,10 +168,10 @@ def null_signs(columns: Sequence[Sequence[float]]) -> list[int] | None:
     pivots: list[int] = []
     for j in range(len(columns)):
         at = len(pivots)
-        found = next((i for i in range(at, len(rows)) if rows[i][j]), None)
-        if found is None:
+        result = next((i for i in range(at, len(rows)) if rows[i][j]), None)
+        if result is None:
             continue
-        rows[at], rows[found] = rows[found], rows[at]
+        rows[at], rows[result] = rows[result], rows[at]
         pivot = rows[at]
         for i, row in enumerate(rows):
             if i != at:

@@ -27,6 +27,7 @@ class Predictor:
     loss = "absolute"  # what the mean loss of a model without classes is about
     degree: int | None = None  # of the polynomials that its scores are, if they are any
     first_of_equals = False  # whether `predict` gives the first class where exact scores (of error 0) are tied
+    scores_are_probabilities = False  # of a classifier, whose probabilities are else the logistic function of them
     compared = True  # whether the scores of a classifier are compared with each other, instead of voting in pairs
 
     @property
@@ -235,18 +236,18 @@ def _guess(model: Predictor, scores: np.ndarray) -> np.ndarray:
 
 
 def decided(
-    model: Predictor, X: np.ndarray, found: tuple[np.ndarray, np.ndarray] | None = None
+    model: Predictor, X: np.ndarray, result: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the predicted class of each row, and whether `predict` certainly says the same; `found` are the scores and
     their errors, if they are known."""
-    scores, errors = model.scores(X, np.abs(X).max(axis=0, initial=0.0)) if found is None else found
+    scores, errors = model.scores(X, np.abs(X).max(axis=0, initial=0.0)) if result is None else result
     guess = _guess(model, scores)
     sure = _judged(model, scores, errors, guess)[1]
     rows = np.flatnonzero(~sure)
     if len(rows):
-        found = _by_row(model, X[rows])
-        guess[rows] = _guess(model, found[0])
-        sure[rows] = _judged(model, *found, guess[rows])[1]
+        result = _by_row(model, X[rows])
+        guess[rows] = _guess(model, result[0])
+        sure[rows] = _judged(model, *result, guess[rows])[1]
     return guess, sure
 
 

@@ -86,7 +86,7 @@ def target_of(
         if cells.dtype == object:
             there = np.array([cell is not None and not is_gap(cell) for cell in cells.tolist()], dtype=bool)
         label = {float(name): name for name in classes}
-        return there, np.array([label.get(one, str(one)) for one in values[there].tolist()], dtype=object)
+        return there, np.array([label.get(value, str(value)) for value in values[there].tolist()], dtype=object)
     there = np.array([cell is not None for cell in cells], dtype=bool)
     return there, cells[there]
 
@@ -143,10 +143,10 @@ def _in_style(decimal: str, group: str, before: str, after: str) -> Callable[[st
 
 
 def _hours(text: str) -> float:
-    found = _CLOCK.fullmatch(text)
-    if not found:
+    result = _CLOCK.fullmatch(text)
+    if not result:
         return np.nan
-    hours, minutes, seconds = (float(part) for part in found.groups("0"))
+    hours, minutes, seconds = (float(part) for part in result.groups("0"))
     return (hours * 3600 + minutes * 60 + seconds) / 3600
 
 
@@ -158,19 +158,19 @@ def _moments(record: Mapping[str, Any], cells: np.ndarray) -> np.ndarray:
 
 
 def _iso(text: str) -> float:
-    found = _ISO.fullmatch(text.strip())
+    result = _ISO.fullmatch(text.strip())
     try:
-        day = datetime.fromisoformat(found["day"]) if found else None
+        day = datetime.fromisoformat(result["day"]) if result else None
     except ValueError:
         return np.nan
-    if found is None or day is None:
+    if result is None or day is None:
         return np.nan
-    hour, minute, second = (int(found[part] or 0) for part in ("hour", "minute", "second"))
-    micro = int((found["rest"] or ".0")[1:7].ljust(6, "0"))
+    hour, minute, second = (int(result[part] or 0) for part in ("hour", "minute", "second"))
+    micro = int((result["rest"] or ".0")[1:7].ljust(6, "0"))
     if hour > 23 or minute > 59 or second > 59:
         return np.nan
     whole = ((day.toordinal() - _EPOCH) * 86_400 + hour * 3600 + minute * 60 + second) * 1_000_000 + micro
-    return whole / 1e6 - _shift(found["zone"])
+    return whole / 1e6 - _shift(result["zone"])
 
 
 def _shift(zone: str | None) -> int:
@@ -191,10 +191,10 @@ def _in_form(form: str) -> Callable[[str], float]:
     pattern = re.compile("".join(_PARTS.get(part, re.escape(part)) for part in parts), re.ASCII)
 
     def read(text: str) -> float:
-        found = pattern.fullmatch(text.strip().lower())
-        if not found:
+        result = pattern.fullmatch(text.strip().lower())
+        if not result:
             return np.nan
-        given = found.groupdict()
+        given = result.groupdict()
         month = _MONTHS.index(given["name"][:3]) + 1 if "name" in given else int(given["month"])
         hour, minute, second = (int(given.get(part) or 0) for part in ("hour", "minute", "second"))
         try:

@@ -119,7 +119,7 @@ class Table:
                 part = block if rows is None else _select(block, rows)
                 for at in range(0, len(part.X), most):
                     here = slice(at, at + most)
-                    y, weight = (None if one is None else one[here] for one in part[1:3])
+                    y, weight = (None if item is None else item[here] for item in part[1:3])
                     yield name, Block(part.X[here], y, weight, part.start + at)
 
 
@@ -157,20 +157,20 @@ def tables_of(certificate: Certificate, X: Any, y: Any, weight: Any, holdout: An
 
 def columns_of(certificate: Certificate, columns: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the values on the hold-out rows of columns beside X, as text."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     if "holdout" not in certificate.data:
-        return found
+        return results
     split, rows = certificate.split, certificate.data["holdout"].rows
     for name, values in columns.items():
         array_of = np.asarray(values, dtype=object)
         if split is not None:
-            if array_of.shape != (sum(one.rows for one in certificate.data.values()),):
+            if array_of.shape != (sum(item.rows for item in certificate.data.values()),):
                 raise Rejected(f"the column {name[:40]!r} must have a value for each row of the table")
             array_of = array_of[np.sort(np.asarray(split["holdout"]))]
         if array_of.shape != (rows,):
             raise Rejected(f"the column {name[:40]!r} has {array_of.size} values for {rows} hold-out rows")
-        found[name] = texts_of(array_of)
-    return found
+        results[name] = texts_of(array_of)
+    return results
 
 
 def _split(certificate: Certificate, split: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -57,18 +57,18 @@ def claims_table() -> Iterator[str]:
 
 def definitions() -> dict[str, tuple[Definition, list[str]]]:
     """Return each definition by its code, with the families that have it; the core's are those of all."""
-    found: dict[str, tuple[Definition, list[str]]] = {}
+    results: dict[str, tuple[Definition, list[str]]] = {}
     for place in directory.places():
         module = import_module(place)
         for code, definition in getattr(module, "CLAIMS", {}).items():
-            found.setdefault(code, (definition, []))[1].extend(family.name for family in _families(place))
-    return found
+            results.setdefault(code, (definition, []))[1].extend(family.name for family in _families(place))
+    return results
 
 
 def _families(*places: str) -> Iterator[Family]:
     """Yield the family of each of these modules; the core's have none."""
-    found = (getattr(import_module(place), "FAMILY", None) for place in places or directory.places())
-    yield from (family for family in found if family is not None)
+    result = (getattr(import_module(place), "FAMILY", None) for place in places or directory.places())
+    yield from (family for family in result if family is not None)
 
 
 if __name__ == "__main__":

@@ -79,10 +79,10 @@ def verify_table(certificate: Certificate, model: Any, cells: TableCells, *, lim
         stream = _Stream(table, rows, y, clock)
         named = {name: rows[name] for name in certificate.named_columns if name in rows}
         report = verify(certificate, model, stream, columns=named, limit=limit)
-        if any(one.claim == "data.identity" and one.status == "REJECTED" for one in report.verdicts):
+        if any(verdict.claim == "data.identity" and verdict.status == "REJECTED" for verdict in report.verdicts):
             return report  # other rows give other encodings
-        for one, train in _training_rows(table, certificate, len(y)):
-            _compare(one.records, _Chosen(cells, rows.numbers[train]))
+        for item, train in _training_rows(table, certificate, len(y)):
+            _compare(item.records, _Chosen(cells, rows.numbers[train]))
         if report.holds and stream.wrong is not None:
             raise stream.wrong
         return report
@@ -119,20 +119,20 @@ class _Stream:
 
     def blocks(self) -> Iterator[Block]:
         """Yield raw rows with their targets."""
-        found, done, first = None, 0, 0
+        result, done, first = None, 0, 0
         for cells, used in self.rows.cells.parts():
-            raw = np.hstack([raw_rows(one.records, cells) for one in _tables(self.table)])
+            raw = np.hstack([raw_rows(table.records, cells) for table in _tables(self.table)])
             stop = int(np.searchsorted(self.rows.numbers, first + len(raw)))
             here, first = self.rows.numbers[done:stop] - first, first + len(raw)
             if not len(here):
                 continue
             raw = raw if len(here) == len(raw) else raw[here]
-            if not self._compared and found is None:
-                found = self._differs(raw, used, here)
+            if not self._compared and result is None:
+                result = self._differs(raw, used, here)
             yield Block(raw, self.y[done:stop], None, done)
             done = stop
         if not self._compared and done == len(self.y):
-            self._compared, self.wrong = True, found
+            self._compared, self.wrong = True, result
 
     def _differs(self, raw: np.ndarray, used: Callable[[], Used], here: np.ndarray) -> Exception | None:
         try:
@@ -165,15 +165,15 @@ def _compare_used(table: TableModel, raw: np.ndarray, used: Used, clock: Clock) 
             raise Rejected(f"of {len(used.said[here])} rows {count} are predicted otherwise than they are judged")
 
 
-def _contradicted(model: Predictor, X: np.ndarray, said: np.ndarray) -> np.ndarray:
+def _contradicted(model: Predictor, X: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """Return for which rows something else is said than the checker is sure of."""
     if model.classes is None:
         scores, errors = model.scores(X, np.abs(X).max(axis=0, initial=0.0))
-        apart = np.abs(said.reshape(len(X), -1) - scores)
+        apart = np.abs(predicted.reshape(len(X), -1) - scores)
         return ~(apart <= errors + 4 * U * np.abs(scores)).all(axis=1)
     guess, sure = decided(model, X)
     labels = np.array([*model.classes, ""], dtype=object)[np.minimum(guess, len(model.classes))]
-    told = np.array([str(one) for one in said.tolist()], dtype=object)
+    told = np.array([str(output) for output in predicted.tolist()], dtype=object)
     return sure & (guess < len(model.classes)) & (labels != told)  # a row that is not decided may have any label
 
 
@@ -268,8 +268,8 @@ def _training_rows(table: TableModel, certificate: Certificate, rows: int) -> It
         yield table, np.sort(train)
         return
     fold = _folds_of(certificate, rows)
-    for k, one in enumerate(table.tables):
-        yield one, np.flatnonzero(fold != k)
+    for k, item in enumerate(table.tables):
+        yield item, np.flatnonzero(fold != k)
 
 
 def _compare(records: Sequence[Mapping[str, Any]], cells: Cells) -> None:
@@ -338,22 +338,22 @@ def _same_scaling(stated: Sequence[float], values: np.ndarray, slack: float) -> 
         _same(stated[1], 1.0, 0.0, "the scale")
 
 
-def _same(stated: float, found: float, slack: float, what: str) -> None:
-    if not abs(stated - found) <= slack:
-        raise Rejected(f"{what} is {stated:.17g}, and {found:.17g} in the rows")
+def _same(stated: float, result: float, slack: float, what: str) -> None:
+    if not abs(stated - result) <= slack:
+        raise Rejected(f"{what} is {stated:.17g}, and {result:.17g} in the rows")
 
 
 def _compare_parts(parts: Sequence[Mapping[str, Any]], moments: np.ndarray) -> None:
     """Reject other parts of dates than those that differ between rows, and the days elapsed."""
-    found = {name: date_part(moments, name) for name in _DATE_PARTS}
+    results = {name: date_part(moments, name) for name in _DATE_PARTS}
     varied = [
-        name for name in _DATE_PARTS if name == "elapsed days" or len(np.unique(found[name][~np.isnan(moments)])) > 1
+        name for name in _DATE_PARTS if name == "elapsed days" or len(np.unique(results[name][~np.isnan(moments)])) > 1
     ]
     if [part["part"] for part in parts] != varied:
         raise Rejected("other parts of the dates differ")
     for part in parts:
         if "kept" not in part:
-            _compare_numbers(part, found[part["part"]])
+            _compare_numbers(part, results[part["part"]])
 
 
 def _slots(codes: np.ndarray, levels: int) -> list[int]:
@@ -362,11 +362,11 @@ def _slots(codes: np.ndarray, levels: int) -> list[int]:
     occur = sorted(counts)
     shared: set[int] = set()
     if len(occur) >= _MOST_SLOTS:
-        rarest = sorted((one for one in occur if one < levels), key=lambda one: (counts[one], one))
+        rarest = sorted((item for item in occur if item < levels), key=lambda item: (counts[item], item))
         shared = set(rarest[: len(occur) - _MOST_SLOTS + 1])
-    own = [one for one in occur if one not in shared]
-    place = {one: i for i, one in enumerate(own)} | dict.fromkeys(shared, len(own))
-    slots = [place.get(one, -1) for one in range(levels + 2)]
+    own = [other_item for other_item in occur if other_item not in shared]
+    place = {other_item: i for i, other_item in enumerate(own)} | dict.fromkeys(shared, len(own))
+    slots = [place.get(other_item, -1) for other_item in range(levels + 2)]
     slots[levels] = len(own) if shared else -1
     return slots
 
@@ -385,10 +385,12 @@ def _commonest_words(cells: np.ndarray) -> list[str]:
 def _folds_of(certificate: Certificate, rows: int) -> np.ndarray:
     """Return the fold of each row, about which all claims must agree."""
     names = ("rows", "folds", "seed")
-    stated = {tuple(one.params[name] for name in names) for one in certificate.claims if {*names} <= {*one.params}}
+    stated = {
+        tuple(claim.params[name] for name in names) for claim in certificate.claims if {*names} <= {*claim.params}
+    }
     if len(stated) != 1:
         raise Rejected("claims are about different folds, or none says which")
     known, folds, seed = stated.pop()
-    if not all(type(one) is int for one in (known, folds, seed)) or known != rows or not 2 <= folds <= rows:
+    if not all(type(item) is int for item in (known, folds, seed)) or known != rows or not 2 <= folds <= rows:
         raise Rejected("the folds of the claims are not folds of these rows")
     return drawn_folds(rows, folds, seed)

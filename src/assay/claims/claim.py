@@ -24,6 +24,11 @@ Witness = Mapping[str, np.ndarray]
 class Claim:
     """One statement with the evidence for it.
 
+    Parameters
+    ----------
+    producer : str, default="assay/0.1.0"
+        Name and version of the program that made it.
+
     Attributes
     ----------
     name : str
@@ -57,8 +62,8 @@ class Claim:
     @property
     def kind(self) -> str:
         """Name of what is claimed, for some losses one of their own: "logistic.gap" for "duality-gap"."""
-        found = definition(self.name)
-        return self.name if found is None else found.called(self.params)
+        result = definition(self.name)
+        return self.name if result is None else result.called(self.params)
 
     @property
     def is_fact(self) -> bool:
@@ -68,8 +73,8 @@ class Claim:
     @property
     def quantity(self) -> str:
         """What is bounded ("error rate", "mean loss"), if other statements bound the same; else ""."""
-        found = definition(self.name)
-        return "" if found is None else found.quantity
+        result = definition(self.name)
+        return "" if result is None else result.quantity
 
     @property
     def confidence(self) -> float:
@@ -89,15 +94,23 @@ class Claim:
 
     @property
     def _definition(self) -> Definition:
-        found = definition(self.name)
-        if found is None:
+        result = definition(self.name)
+        if result is None:
             raise ValueError(f"Unknown claim {self.name!r}: no definition has this name.")
-        return found
+        return result
 
 
 @dataclass(frozen=True)
 class NotApplicable:
-    """A claim that could have been expected, and why it is not made."""
+    """A claim that could have been expected, and why it is not made.
+
+    Parameters
+    ----------
+    name : str
+        Name of the claim.
+    reason : str
+        Why it is not made.
+    """
 
     name: str
     reason: str
@@ -124,7 +137,31 @@ class ModelReference:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Claims about one model that hold together with probability at least 1 - delta_total."""
+    """Claims about one model that hold together with probability at least 1 - delta_total.
+
+    Parameters
+    ----------
+    claims : tuple of Claim
+        The claims.
+    model : ModelReference
+        Class and fingerprint of the model.
+    data : mapping
+        Digest of each set of rows, by name.
+    delta_total : str, default="0.05"
+        Probability with which any statement about new data may fail, as a decimal.
+    not_applicable : tuple of NotApplicable, default=()
+        Claims that are not made, with the reason.
+    unreported : tuple of tuple of str, default=()
+        Claims that were tried and not reported, with their share of delta.
+    split : mapping or None
+        How the hold-out rows were drawn; None: not by Assay.
+    format : str, default=FORMAT
+        Version of the format.
+    looks : mapping or None
+        Parts into which the hold-out rows were split in advance; None: one.
+    time : mapping or None
+        Column by which the newest rows are held out; None: none.
+    """
 
     claims: tuple[Claim, ...]
     model: ModelReference
@@ -160,8 +197,8 @@ class Certificate:
     @property
     def named_columns(self) -> list[str]:
         """Columns that the model does not read but claims name, such as that of groups; `verify` needs their values."""
-        found = (claim.params.get("group") for claim in self.claims if isinstance(claim.params, Mapping))
-        return sorted({name for name in found if isinstance(name, str)})
+        result = (claim.params.get("group") for claim in self.claims if isinstance(claim.params, Mapping))
+        return sorted({name for name in result if isinstance(name, str)})
 
     @property
     def tightest(self) -> Claim | None:

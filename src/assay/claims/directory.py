@@ -23,15 +23,15 @@ def definition(name: str) -> Definition | None:
 
 def code(name: str) -> str:
     """Return the code that the claim of that name has in files; the name itself if no definition has it."""
-    found = definition(name)
-    return name if found is None else next(code for code, called in names.items() if called == found.name)
+    result = definition(name)
+    return name if result is None else next(code for code, called in names.items() if called == result.name)
 
 
 def places() -> list[str]:
     """Return the modules in which definitions may stand."""
-    found = ["assay.checker.facts", "assay.checker.bounds"]
+    results = ["assay.checker.facts", "assay.checker.bounds"]
     package = import_module("assay.checker.families")
-    return found + [f"assay.checker.families.{module.name}" for module in iter_modules(package.__path__)]
+    return results + [f"assay.checker.families.{module.name}" for module in iter_modules(package.__path__)]
 
 
 def codes() -> dict[str, str]:

@@ -46,9 +46,9 @@ def digest(certificate: Certificate) -> str:
 def from_json(text: str | bytes) -> Certificate:
     """Return the certificate written in `text`, or raise `DocumentError` saying what is wrong and where."""
     read = _of_type(strict_json(text), dict, "certificate")
-    if (found := read.get("format")) != FORMAT:
-        again = " It was written otherwise before: certify the model again." if str(found) < FORMAT else ""
-        raise DocumentError(f"certificate: the format is {str(found)[:40]!r}; this version reads {FORMAT!r}.{again}")
+    if (result := read.get("format")) != FORMAT:
+        again = " It was written otherwise before: certify the model again." if str(result) < FORMAT else ""
+        raise DocumentError(f"certificate: the format is {str(result)[:40]!r}; this version reads {FORMAT!r}.{again}")
     record = _fields(
         {"looks": None, "time": None, **read}, "certificate", looks=(dict, None), format=str, model=dict, data=dict,
         delta_total=str, split=(dict, None), claims=list, not_applicable=list, unreported=list, time=(dict, None),
@@ -56,12 +56,12 @@ def from_json(text: str | bytes) -> Certificate:
     model = ModelReference(**_fields(record["model"], "model", learner=str, family=str, digest=str))
     _load_definitions(model.family)
     return Certificate(
-        claims=tuple(_claim(one, f"claims[{i}]") for i, one in enumerate(record["claims"])),
+        claims=tuple(_claim(item, f"claims[{i}]") for i, item in enumerate(record["claims"])),
         model=model,
-        data={name: _data_reference(one, f"data.{name}") for name, one in record["data"].items()},
+        data={name: _data_reference(item, f"data.{name}") for name, item in record["data"].items()},
         delta_total=_probability(record["delta_total"], "delta_total"),
-        not_applicable=tuple(_not_applicable(one) for one in record["not_applicable"]),
-        unreported=tuple(_unreported(one) for one in record["unreported"]),
+        not_applicable=tuple(_not_applicable(item) for item in record["not_applicable"]),
+        unreported=tuple(_unreported(item) for item in record["unreported"]),
         split=None if record["split"] is None else _split(record["split"]),
         looks=None if record["looks"] is None else _looks(record["looks"]),
         time=None if record["time"] is None else _time(record["time"]),
@@ -111,13 +111,13 @@ def _certificate_record(certificate: Certificate) -> dict[str, Any]:
         "format": certificate.format,
         "model": vars(certificate.model),
         "data": {
-            name: {**vars(one), "labels": None if one.labels is None else list(one.labels)}
-            for name, one in certificate.data.items()
+            name: {**vars(array), "labels": None if array.labels is None else list(array.labels)}
+            for name, array in certificate.data.items()
         },
         "delta_total": certificate.delta_total,
         "split": None if certificate.split is None else _split_record(certificate.split),
         "claims": [_claim_record(claim) for claim in certificate.claims],
-        "not_applicable": [{"template": code(one.name), "reason": one.reason} for one in certificate.not_applicable],
+        "not_applicable": [{"template": code(item.name), "reason": item.reason} for item in certificate.not_applicable],
         "unreported": [[code(name), delta] for name, delta in certificate.unreported],
         "looks": None if certificate.looks is None else _plain(certificate.looks),
         "time": None if certificate.time is None else _plain(certificate.time),
@@ -172,7 +172,7 @@ def _split(record: Any) -> dict[str, np.ndarray]:
 
 
 def _arrays(records: dict[str, Any], where: str) -> dict[str, np.ndarray]:
-    return {name: _array(one, f"{where}.{name}") for name, one in records.items()}
+    return {name: _array(record, f"{where}.{name}") for name, record in records.items()}
 
 
 def _array(record: Any, where: str) -> np.ndarray:
@@ -196,8 +196,8 @@ def _claim(record: Any, where: str) -> Claim:
         assumptions=list, witness=dict, producer=str,
     )  # fmt: skip
     fields.update(
-        data=tuple(_of_type(one, str, f"{where}.data") for one in fields["data"]),
-        assumptions=tuple(_of_type(one, str, f"{where}.assumptions") for one in fields["assumptions"]),
+        data=tuple(_of_type(item, str, f"{where}.data") for item in fields["data"]),
+        assumptions=tuple(_of_type(item, str, f"{where}.assumptions") for item in fields["assumptions"]),
         delta=_probability(fields["delta"], f"{where}.delta"),
         witness=_arrays(fields["witness"], f"{where}.witness"),
     )
@@ -240,20 +240,20 @@ def _not_applicable(record: Any) -> NotApplicable:
 def _data_reference(record: Any, where: str) -> DataReference:
     fields = _fields(record, where, digest=str, rows=int, columns=int, labels=(list, None))
     if fields["labels"] is not None:
-        fields["labels"] = tuple(_of_type(one, str, f"{where}.labels") for one in fields["labels"])
+        fields["labels"] = tuple(_of_type(item, str, f"{where}.labels") for item in fields["labels"])
     return DataReference(**fields)
 
 
 def _time(record: Any) -> dict[str, Any]:
     fields = _fields(record, "time", name=str, kind=str, levels=list, written=list)
     for part in ("levels", "written"):
-        fields[part] = [_of_type(one, str, f"time.{part}") for one in fields[part]]
+        fields[part] = [_of_type(item, str, f"time.{part}") for item in fields[part]]
     return fields
 
 
 def _looks(record: Any) -> dict[str, Any]:
     fields = _fields(record, "looks", count=int, reserve=list, part=int, parts=int, units=int)
-    rows = [_of_type(one, int, "looks.reserve") for one in fields["reserve"]]
+    rows = [_of_type(item, int, "looks.reserve") for item in fields["reserve"]]
     if min(fields["count"], fields["part"], fields["parts"], fields["units"], *rows) < 0:
         raise DocumentError("looks: numbers of looks and of rows are not negative.")
     return fields

@@ -105,11 +105,11 @@ def _sentence(claim: Claim) -> str:
 
 
 def _about_new(claim: Claim, risks: list[Claim]) -> str:
-    said = f"{_sentence(claim)} Confidence {_percent(claim.delta)}."
-    rivals = [one for one in risks if one.quantity == claim.quantity]
+    text = f"{_sentence(claim)} Confidence {_percent(claim.delta)}."
+    rivals = [risk for risk in risks if risk.quantity == claim.quantity]
     if claim is not tightest(risks) or len(rivals) < 2:
-        return said
-    return f"{said} This is the tightest of the {len(rivals)} statements about the {claim.quantity}."
+        return text
+    return f"{text} This is the tightest of the {len(rivals)} statements about the {claim.quantity}."
 
 
 def certificate_text(certificate: Certificate) -> str:
@@ -167,8 +167,8 @@ def _percent(delta: str) -> str:
 
 def _name(name: str) -> str:
     """Return the name of a claim that is not made, which may be called by its code."""
-    found = definition(name)
-    return name if found is None else found.name
+    result = definition(name)
+    return name if result is None else result.name
 
 
 def tightest(claims: Iterable[Claim]) -> Claim | None:

@@ -19,17 +19,17 @@ def compare(first: Path, second: Path, source: str, confidence: float, as_json: 
     models = open_model(first), open_model(second)
     bundled = source in datasets.TARGETS and not Path(source).exists()
     with using(first):
-        found = explaining.compare(*models, datasets.load(source) if bundled else source, delta=1 - confidence)
+        result = explaining.compare(*models, datasets.load(source) if bundled else source, delta=1 - confidence)
     if as_json:
-        record = asdict(found) | {"first": str(first), "second": str(second), "confidence": confidence}
+        record = asdict(result) | {"first": str(first), "second": str(second), "confidence": confidence}
         print(json.dumps(record, ensure_ascii=False, indent=1))
         return
     console = Console()
     kind = "error rate" if models[0].model.task == "classify" else "mean absolute error"
-    for which, path, loss in zip(("First", "Second"), (first, second), found.losses, strict=True):
-        say(console, f"{which}: {path}, {kind} {loss:.5g} on {found.rows} rows.")
+    for which, path, loss in zip(("First", "Second"), (first, second), result.losses, strict=True):
+        say(console, f"{which}: {path}, {kind} {loss:.5g} on {result.rows} rows.")
     what = "wrong" if models[0].model.task == "classify" else "further off"
-    first_alone, second_alone = found.alone
+    first_alone, second_alone = result.alone
     say(console, f"The first alone is {what} in {first_alone} of these rows, the second alone in {second_alone}.")
-    for sentence in found.sentences:
+    for sentence in result.sentences:
         say(console, sentence)

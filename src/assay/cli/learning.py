@@ -90,13 +90,13 @@ def learn(source: str, target: str, options: Options, reading: Reading, output: 
     console = Console(quiet=output.quiet or output.as_json)
     began = time.monotonic()
     data, target = _read(source, target, reading)
-    found = _learn_row_by_row(data, target, _with_time_left(options, time.monotonic() - began), output)
-    found.source = source
-    _show(console, source, data, target, found)
-    found.save(output.out)
-    found.report(output.report)
+    result = _learn_row_by_row(data, target, _with_time_left(options, time.monotonic() - began), output)
+    result.source = source
+    _show(console, source, data, target, result)
+    result.save(output.out)
+    result.report(output.report)
     if output.as_json:
-        print(json.dumps(_record(found, output), indent=1))
+        print(json.dumps(_record(result, output), indent=1))
     files_said = [f"[bold]{escape(shown(path))}[/]" for path in (output.out, output.report)]
     command = escape(shown(shlex.join(["assay", "verify", str(output.out), source])))
     console.print(f"\nWrote {files_said[0]} and {files_said[1]}. Check with: {command}", highlight=False)
@@ -209,37 +209,38 @@ def logged(event: Event) -> str:
     return f"note {event.text}"
 
 
-def _line(one: Candidate, options: Options) -> str:
-    settings = ", ".join(f"{name}={value}" for name, value in one.settings.items())
-    name = f"{one.name}({settings})" if settings else one.name
-    if one.status == "left out":
-        return f"{name}: left out: {one.note}"
-    if one.bound is not None:
-        first = f"; {one.note}" if one.status == "first" else ""
-        return f"{name}: certified at most {up(one.bound, 4)} (hold-out {one.holdout_error:.4g}){first}"
+def _line(candidate: Candidate, options: Options) -> str:
+    settings = ", ".join(f"{name}={value}" for name, value in candidate.settings.items())
+    name = f"{candidate.name}({settings})" if settings else candidate.name
+    if candidate.status == "left out":
+        return f"{name}: left out: {candidate.note}"
+    if candidate.bound is not None:
+        first = f"; {candidate.note}" if candidate.status == "first" else ""
+        return f"{name}: certified at most {up(candidate.bound, 4)} (hold-out {candidate.holdout_error:.4g}){first}"
     measured = "" if options.metric is None else f"{options.metric} "
-    return f"{name}: {measured}{one.cv:.4g} in cross-validation, {one.seconds:.2f} s"
+    return f"{name}: {measured}{candidate.cv:.4g} in cross-validation, {candidate.seconds:.2f} s"
 
 
-def _record(found: Study, output: Output) -> dict[str, Any]:
+def _record(study: Study, output: Output) -> dict[str, Any]:
     """Return the result for scripts."""
     rows = [
         {
-            "learner": one.name, "settings": one.settings, "status": one.status, "cv": number(one.cv),
-            "training_error": number(one.training_error), "holdout_error": number(one.holdout_error),
-            "bound": one.bound, "holdout_metric": number(one.holdout_metric), "metric_bound": one.metric_bound,
-            "seconds": round(one.seconds, 4), "note": one.note,
+            "learner": candidate.name, "settings": candidate.settings, "status": candidate.status,
+            "cv": number(candidate.cv),
+            "training_error": number(candidate.training_error), "holdout_error": number(candidate.holdout_error),
+            "bound": candidate.bound, "holdout_metric": number(candidate.holdout_metric),
+            "metric_bound": candidate.metric_bound, "seconds": round(candidate.seconds, 4), "note": candidate.note,
         }
-        for one in found.candidates
+        for candidate in study.candidates
     ]  # fmt: skip
     return {
-        "task": found.task, "metric": found.metric.name, "target": found.model.target.name,
-        "confidence": found.confidence, "chosen": found.chosen.name, "bound": found.chosen.bound,
-        "baseline": found.baseline.holdout_error, "clip": found.clip, "rows": list(found.rows), "why": found.why,
-        "notes": found.notes, "certify": "folds" if found.folds else "holdout",
+        "task": study.task, "metric": study.metric.name, "target": study.model.target.name,
+        "confidence": study.confidence, "chosen": study.chosen.name, "bound": study.chosen.bound,
+        "baseline": study.baseline.holdout_error, "clip": study.clip, "rows": list(study.rows), "why": study.why,
+        "notes": study.notes, "certify": "folds" if study.folds else "holdout",
         "claims": [
-            {"code": code(one.name), "value": one.value, "direction": one.direction, "says": one.statement}
-            for one in found.certificate.claims
+            {"code": code(claim.name), "value": claim.value, "direction": claim.direction, "says": claim.statement}
+            for claim in study.certificate.claims
         ],
         "model": str(output.out), "report": str(output.report), "leaderboard": rows,
     }  # fmt: skip
@@ -250,60 +251,60 @@ def number(value: float) -> float | None:
     return None if value != value else value
 
 
-def _show(console: Console, source: str, data: RawTable, target: str, found: Study) -> None:
-    for sentence in columns.sentences(found.features):
+def _show(console: Console, source: str, data: RawTable, target: str, study: Study) -> None:
+    for sentence in columns.sentences(study.features):
         say(console, sentence, "dim")
-    train, held = found.rows
+    train, held = study.rows
     say(
         console,
         f"{source}: {data.n_rows} rows, {len(data.names) - 1} columns to learn from, target {target!r} "
-        f"({TASKS[found.task]}); {train} rows to fit, "
-        + (f"in {len(found.folds)} folds." if found.folds else f"{held} held out."),
+        f"({TASKS[study.task]}); {train} rows to fit, "
+        + (f"in {len(study.folds)} folds." if study.folds else f"{held} held out."),
     )
-    for note in found.notes:
+    for note in study.notes:
         say(console, note)
-    console.print(leaderboard(found))
-    say(console, _measured(found), "dim")
-    say(console, found.why)
-    for sentence in dict.fromkeys(f"{row.name}: {row.note}" for row in found.candidates if row.note):
+    console.print(leaderboard(study))
+    say(console, _measured(study), "dim")
+    say(console, study.why)
+    for sentence in dict.fromkeys(f"{row.name}: {row.note}" for row in study.candidates if row.note):
         say(console, sentence, "dim")
 
 
-def leaderboard(found: Study) -> Grid:
+def leaderboard(study: Study) -> Grid:
     """Return the learners as a table, the chosen one first: of each learner its best settings."""
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("Learner")
-    for title in board_titles(found):
+    for title in board_titles(study):
         grid.add_column(title, justify="right", width=9)  # a vote's long name wraps, numbers do not
     seen = set()
-    for one in found.candidates:
-        if one.name not in seen:
-            mark = "bold" if one is found.chosen else "dim" if one.status == "left out" else ""
-            grid.add_row(*cells(one, found), style=mark)
-        seen.add(one.name)
+    for candidate in study.candidates:
+        if candidate.name not in seen:
+            mark = "bold" if candidate is study.chosen else "dim" if candidate.status == "left out" else ""
+            grid.add_row(*cells(candidate, study), style=mark)
+        seen.add(candidate.name)
     return grid
 
 
-def _measured(found: Study) -> str:
+def _measured(study: Study) -> str:
     """Return what the columns of the leaderboard are."""
-    errors = "shares of rows predicted wrongly" if found.task == "classify" else "mean absolute errors"
-    if not found.metric.error:
-        errors = f"{found.metric.name} of rows that were not fitted to"
-    if found.folds:
+    errors = "shares of rows predicted wrongly" if study.task == "classify" else "mean absolute errors"
+    if not study.metric.error:
+        errors = f"{study.metric.name} of rows that were not fitted to"
+    if study.folds:
         return (
             f"Held-out values are {errors}: each fold's model on its own fold, above them their mean. The bound is "
-            f"that of the {'vote' if found.task == 'classify' else 'mean'}, with {percent(found.confidence)} "
+            f"that of the {'vote' if study.task == 'classify' else 'mean'}, with {percent(study.confidence)} "
             "confidence. Each learner is shown with its best settings."
         )
-    clipped = "" if found.clip is None else f", errors counted up to {outward(found.clip, 'lower', 4)}"
+    clipped = "" if study.clip is None else f", errors counted up to {outward(study.clip, 'lower', 4)}"
     return (
-        f"Held-out values are {errors}; the bounds of the finalists hold together with {percent(found.confidence)} "
+        f"Held-out values are {errors}; the bounds of the finalists hold together with {percent(study.confidence)} "
         f"confidence{clipped}. Each learner is shown with its best settings."
     )
 
 
-def cells(one: Candidate, found: Study) -> tuple[str, ...]:
+def cells(candidate: Candidate, study: Study) -> tuple[str, ...]:
     """Return a row of the leaderboard as text."""
-    if one.status == "left out":
-        return shown(one.name), "", "", "left out", f"{one.seconds:.2f}"
-    return shown(one.name), *board_cells(one, found)
+    if candidate.status == "left out":
+        return shown(candidate.name), "", "", "left out", f"{candidate.seconds:.2f}"
+    return shown(candidate.name), *board_cells(candidate, study)

@@ -150,8 +150,8 @@ def plan(
         lines = theory.error_guaranteed(training.rows, delta, space, errors=errors, shared=False, hoped=hoped)
         answer["error_guaranteed"] = {"rows": training.rows, "theorems": _records(lines, "error")}
     if holdout.width is not None:
-        found = theory.holdout_rows(holdout.width, delta, error=holdout.error, candidates=holdout.candidates)
-        answer["holdout"] = holdout._asdict() | {"rows": found._asdict()}
+        result = theory.holdout_rows(holdout.width, delta, error=holdout.error, candidates=holdout.candidates)
+        answer["holdout"] = holdout._asdict() | {"rows": result._asdict()}
     if plot is not None and space is not None:
         from assay.plot import bounds
 
@@ -253,7 +253,7 @@ def _show(console: Console, answer: dict[str, Any], space: Space | None, plot: P
 
 def _starred(answer: dict[str, Any]) -> bool:
     parts = [answer[name]["theorems"] for name in ("rows_needed", "error_guaranteed") if name in answer]
-    return any(one["recommended"] for part in parts for one in part)
+    return any(item["recommended"] for part in parts for item in part)
 
 
 def _table(console: Console, title: str, part: dict[str, Any]) -> None:
@@ -263,9 +263,9 @@ def _table(console: Console, title: str, part: dict[str, Any]) -> None:
     grid.add_column(unit.capitalize(), justify="right", no_wrap=True)
     grid.add_column("")
     grid.add_column("Assumes", style="dim")
-    for one in part["theorems"]:
-        value = f"{one['rows']:,}" if unit == "rows" else _rounded_up(one["error"])
-        grid.add_row(one["theorem"], value, "*" if one["recommended"] else "", one["assumes"])
+    for item in part["theorems"]:
+        value = f"{item['rows']:,}" if unit == "rows" else _rounded_up(item["error"])
+        grid.add_row(item["theorem"], value, "*" if item["recommended"] else "", item["assumes"])
     console.print(title, highlight=False, markup=False)
     console.print(grid, highlight=False)
 

@@ -91,16 +91,16 @@ def _record(
     parts: Iterator[Part], out: Path | None, raw: bool, certificate: Certificate | None, tell: Told
 ) -> dict[str, Any]:
     """Return the predictions, or where they were written, with what there is to say about them."""
-    found: dict[str, Any] = {"certificate": None if certificate is None else digest(certificate)}
+    results: dict[str, Any] = {"certificate": None if certificate is None else digest(certificate)}
     if out is not None:
         _write(parts, out, raw)
-        found["out"] = str(out)
+        results["out"] = str(out)
     else:
         columns = ({name: _listed(values) for name, values in part.items()} for part in parts)
-        found["predictions"] = [
+        results["predictions"] = [
             dict(zip(part, row, strict=True)) for part in columns for row in zip(*part.values(), strict=True)
         ]
-    return {**found, "rows": tell.rows, "drift": tell.moved, "notes": tell.notes}
+    return {**results, "rows": tell.rows, "drift": tell.moved, "notes": tell.notes}
 
 
 def _check(model: TableModel, asked: Asked) -> None:
@@ -172,10 +172,10 @@ def _predictions(model: TableModel, source: str, asked: Asked, delta: float, tel
         if drift is not None:
             drift.see(fitting)
         tell.rows += part.n_rows
-        found = _columns(model, X, asked, delta)
-        if clash := set(keep) & set(found):
+        result = _columns(model, X, asked, delta)
+        if clash := set(keep) & set(result):
             raise ValueError(f"--keep {min(clash)}: a column of the predictions has this name; rename the one kept.")
-        yield {name: part.arrow.column(name) for name in keep} | found
+        yield {name: part.arrow.column(name) for name in keep} | result
     if asked.sets is not None or asked.intervals is not None:
         tell("sets and intervals are as wide as the model file says; `assay verify` with its table checks that.")
     tell.moved = [] if drift is None else drift.moved()
@@ -212,20 +212,20 @@ def _listed(values: Any) -> list[Any]:
 
 def _columns(model: TableModel, X: np.ndarray, asked: Asked, delta: float) -> Part:
     """Return the columns that are asked for, of encoded rows."""
-    found = {"prediction": model.learner.predict(X)}
+    results = {"prediction": model.learner.predict(X)}
     if asked.threshold is not None:
         second = model.probabilities(X)[:, 1] >= asked.threshold
-        found["prediction"] = model.classes_[second.astype(np.intp)]
+        results["prediction"] = model.classes_[second.astype(np.intp)]
     if asked.proba:
         values = model.probabilities(X)
-        found |= {f"probability of {label}": values[:, j] for j, label in enumerate(model.classes_.tolist())}
+        results |= {f"probability of {label}": values[:, j] for j, label in enumerate(model.classes_.tolist())}
     if asked.sets is not None:
         inside = model.sets(X, asked.sets, delta)
         labels = [str(label) for label in model.classes_.tolist()]
-        found["set"] = np.array([" | ".join(compress(labels, row)) for row in inside.tolist()])
+        results["set"] = np.array([" | ".join(compress(labels, row)) for row in inside.tolist()])
     if asked.intervals is not None:
-        found["low"], found["high"] = model.intervals(X, asked.intervals, delta)
-    return found
+        results["low"], results["high"] = model.intervals(X, asked.intervals, delta)
+    return results
 
 
 def _write_csv(file: TextIO, parts: Iterable[Part], line: Callable[[Iterable[object]], str]) -> None:

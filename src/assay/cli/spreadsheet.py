@@ -38,13 +38,13 @@ def cells(raw: bool, terminal: bool) -> Callable[[Iterable[object]], str]:
     known: dict[str, str] = {}
 
     def written(text: str) -> str:
-        found = known.get(text)
-        if found is None:
-            found = text if raw else guarded(text)
-            found = shown(found) if terminal else found
-            found = '"' + found.replace('"', '""') + '"' if _QUOTED.search(found) else found
+        result = known.get(text)
+        if result is None:
+            result = text if raw else guarded(text)
+            result = shown(result) if terminal else result
+            result = '"' + result.replace('"', '""') + '"' if _QUOTED.search(result) else result
             if len(known) < 10_000:
-                known[text] = found
-        return found
+                known[text] = result
+        return result
 
     return lambda row: ",".join([written(cell) if isinstance(cell, str) else str(cell) for cell in row]) + "\n"

@@ -195,10 +195,10 @@ class MemoryPasses:
         sums, counts = np.zeros_like(self.sums), np.zeros_like(self.counts)
         own = (self.labels[cut], self.upper[cut], self.lower[cut.start])
         known = self.known
-        found = self.loops.assign_block(
+        result = self.loops.assign_block(
             self.X32[cut], X, weight, known.origin, known.scale, *own, *shared, sums, counts
         )
-        return sums, counts, *found
+        return sums, counts, *result
 
     def inertia(self, centers: np.ndarray) -> float:
         return sum(self._each(lambda cut: self.loops.inertia_block(*self._part(cut), self.labels[cut], centers)))
@@ -220,10 +220,10 @@ class StreamedPasses:
 
     def assign(self, centers: np.ndarray) -> Assigned:
         """Give each row its nearest centre; rows have moved unless the centres are the ones of the last pass."""
-        found = self.rows.sum(_assigned, self.known, self.layout.shared(centers, None, self.known))
+        result = self.rows.sum(_assigned, self.known, self.layout.shared(centers, None, self.known))
         still = self.before is not None and np.array_equal(centers, self.before)
         self.before = centers
-        return Assigned(found[0], found[1], 0 if still else self.rows.n_rows, self.rows.n_rows * len(centers))
+        return Assigned(result[0], result[1], 0 if still else self.rows.n_rows, self.rows.n_rows * len(centers))
 
     def inertia(self, centers: np.ndarray) -> float:
         parts = self.rows.map(_labelled, self.known, self.layout.shared(centers, None, self.known), centers)
@@ -271,8 +271,8 @@ def by_blocks(rows: Rows, known: Summary, centers: np.ndarray) -> tuple[np.ndarr
 
 def _farthest_of(rows: Rows, centers: np.ndarray, count: int) -> list[tuple[float, np.ndarray, float, int]]:
     """Return the rows that are farthest from their nearest centre: squared distance, row, weight, centre."""
-    found = [one for part in rows.map(_farthest, centers, count) for one in part]
-    return sorted(found, key=lambda one: -one[0])[:count]
+    results = [item for part in rows.map(_farthest, centers, count) for item in part]
+    return sorted(results, key=lambda item: -item[0])[:count]
 
 
 def _farthest(block: Block, centers: np.ndarray, count: int) -> list[tuple[float, np.ndarray, float, int]]:
@@ -433,9 +433,9 @@ def drawn(rows: Rows, random_state: np.random.RandomState) -> MemoryRows:
     """Return at most 200,000 of the rows, drawn without replacement in one pass, in memory."""
     n = rows.n_rows
     chosen = np.arange(n) if n <= _MOST_SEEDED else np.sort(random_state.choice(n, _MOST_SEEDED, replace=False))
-    found: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
-    rows.collect(found.__setitem__, _rows_of, chosen)
-    parts = [found[start] for start in sorted(found)]
+    results: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+    rows.collect(results.__setitem__, _rows_of, chosen)
+    parts = [results[start] for start in sorted(results)]
     weight = None if parts[0][1] is None else np.concatenate([part[1] for part in parts if part[1] is not None])
     return MemoryRows(np.concatenate([part[0] for part in parts]), None, weight, n_jobs=rows.n_jobs)
 
@@ -499,14 +499,14 @@ class _Seeding:
     def find(self, values: np.ndarray) -> np.ndarray:
         """Return, for each value, the row at which the running sum of weighted squared distances reaches it."""
         ends = np.cumsum(self.sums)
-        found = []
+        results = []
         for value in values:
             c = min(int(np.searchsorted(ends, value)), len(ends) - 1)
             cut = self.passes.cuts[c]
             inside = np.cumsum(self.weight[cut] * self.closest[cut], dtype=np.float64)
             at = int(np.searchsorted(inside, value - (ends[c] - self.sums[c])))
-            found.append(cut.start + min(at, len(inside) - 1))
-        return np.array(found)
+            results.append(cut.start + min(at, len(inside) - 1))
+        return np.array(results)
 
     def potentials(self, candidates: np.ndarray) -> np.ndarray:
         """Return what the sum would be after taking each candidate."""

@@ -285,9 +285,9 @@ class KMeans(Centroids):
         with fit_log(self, self.max_iter * runs, X, None, sample_weight) as log, log.keeping():
             for _ in range(1 if exact else runs):
                 centers = best_centers(rows, k) if exact else starting_centers(self, rows, k, random_state)
-                found = descend(passes, centers, self.max_iter, least, log, bool(self.verbose))
-                if best is None or found.inertia < best.inertia:
-                    best = found._replace(labels=found.labels.copy())
+                result = descend(passes, centers, self.max_iter, least, log, bool(self.verbose))
+                if best is None or result.inertia < best.inertia:
+                    best = result._replace(labels=result.labels.copy())
                 if log.stopped:
                     break
         if best is None:
@@ -340,12 +340,12 @@ def descend(passes: Any, centers: np.ndarray, max_iter: int, tol: float, log: An
     distances, still, n_iter, movement = 0, False, 0, np.inf
     with log.keeping():
         while n_iter < max_iter:
-            found = passes.assign(centers)
-            distances += found.computed
-            moved = _means(passes, centers, found.sums, found.counts)
+            result = passes.assign(centers)
+            distances += result.computed
+            moved = _means(passes, centers, result.sums, result.counts)
             movement = float(np.sum((moved - centers) ** 2))
-            centers, still, n_iter = moved, found.changed == 0, n_iter + 1
-            objective = _objective(passes.known.total, found)
+            centers, still, n_iter = moved, result.changed == 0, n_iter + 1
+            objective = _objective(passes.known.total, result)
             stop = log.step(objective, movement, **passes_state(centers, n_iter))
             if tell:
                 print(f"Iteration {n_iter}, inertia {objective:.6g}.")
@@ -367,9 +367,9 @@ def passes_state(centers: np.ndarray, n_iter: int) -> dict[str, Any]:
     return {"cluster_centers_": centers, "n_iter_": n_iter}
 
 
-def _objective(total: float, found: Any) -> float:
-    full = found.counts > 0
-    return max(total - float(np.sum(np.sum(found.sums[full] ** 2, axis=1) / found.counts[full])), 0.0)
+def _objective(total: float, result: Any) -> float:
+    full = result.counts > 0
+    return max(total - float(np.sum(np.sum(result.sums[full] ** 2, axis=1) / result.counts[full])), 0.0)
 
 
 def _means(passes: Any, centers: np.ndarray, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -446,9 +446,9 @@ def fixed_point(learner: Any, rows: Rows) -> Claim:
     centers = learner.cluster_centers_
     passes = StreamedPasses(rows, summary(rows, learner))
     passes.begin(centers)
-    found = passes.assign(centers)
-    full = found.counts > 0
-    means = passes.known.origin + found.sums[full] / found.counts[full, None]
+    result = passes.assign(centers)
+    full = result.counts > 0
+    means = passes.known.origin + result.sums[full] / result.counts[full, None]
     apart = float(np.max(np.linalg.norm(centers[full] - means, axis=1), initial=0.0))
     rounding = 1e-13 * float(np.linalg.norm(rows.largest_entries))  # of sums in another order
     params = {"clusters": len(centers), "rows": rows.n_rows, "shift": apart * (1 + 1e-9) + rounding}
@@ -493,8 +493,8 @@ def axes_bound(rows: Rows, k: int, buckets: int) -> float:
     X = np.concatenate([x for x, _ in parts])
     weight = np.ones(len(X)) if parts[0][1] is None else np.concatenate([w for _, w in parts])
     columns = range(X.shape[1])
-    found = thread_map(lambda j: _column_bound(X[:, j], weight, k, buckets), columns, n_jobs=rows.n_jobs)
-    return float(sum(found))
+    result = thread_map(lambda j: _column_bound(X[:, j], weight, k, buckets), columns, n_jobs=rows.n_jobs)
+    return float(sum(result))
 
 
 def _column_bound(column: np.ndarray, weight: np.ndarray, k: int, buckets: int) -> float:

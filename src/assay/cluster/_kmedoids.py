@@ -249,9 +249,9 @@ class KMedoids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, Tr
             with log.keeping():
                 for _ in range(1 if given else self.n_init):
                     start = self._first(distances, random)
-                    found = descend(distances, start, self.max_iter, log, partial(self._as_it_stands, table))
-                    if best is None or found.cost < best.cost:
-                        best = found
+                    result = descend(distances, start, self.max_iter, log, partial(self._as_it_stands, table))
+                    if best is None or result.cost < best.cost:
+                        best = result
                     if log.stopped:
                         break
         if best is None:
@@ -290,14 +290,14 @@ class KMedoids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, Tr
         made = {"medoid_indices_": state.medoids.copy()}
         return made if self._is_precomputed else made | {"cluster_centers_": table[state.medoids]}
 
-    def _keep(self, found: Search, table: np.ndarray) -> None:
-        self.medoid_indices_ = found.medoids
+    def _keep(self, search: Search, table: np.ndarray) -> None:
+        self.medoid_indices_ = search.medoids
         if not self._is_precomputed:
-            self.cluster_centers_ = table[found.medoids]
+            self.cluster_centers_ = table[search.medoids]
         apart = self._to_medoids(table)
         self.labels_ = apart.argmin(axis=1)
         self.inertia_ = float(apart[np.arange(len(apart)), self.labels_].sum())
-        self.n_iter_, self.n_swaps_ = found.n_iter, found.n_swaps
+        self.n_iter_, self.n_swaps_ = search.n_iter, search.n_swaps
 
     # Distances
 

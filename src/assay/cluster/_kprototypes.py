@@ -77,9 +77,9 @@ class Mixed(PrototypeMixin, ClusterMixin, Learner):
         best: Found | None = None
         with fit_log(self, self.max_iter * self.n_init, X, None) as log, log.keeping():
             for _ in range(1 if not isinstance(self.init, str) else self.n_init):
-                found = descend(problem, self._start(problem, random), self.max_iter, log)
-                if best is None or found.cost < best.cost:
-                    best = found
+                result = descend(problem, self._start(problem, random), self.max_iter, log)
+                if best is None or result.cost < best.cost:
+                    best = result
                 if log.stopped:
                     break
         if best is None:
@@ -280,15 +280,15 @@ class KPrototypes(Mixed):
     n_jobs: int | None = None
 
     def _nominal(self, d: int) -> np.ndarray:
-        found = np.zeros(d, dtype=np.int64)
+        result = np.zeros(d, dtype=np.int64)
         if self.columns_ is not None:
-            found[[j for j, column in enumerate(self.columns_) if column.kind == "nominal"]] = 1
+            result[[j for j, column in enumerate(self.columns_) if column.kind == "nominal"]] = 1
         at = np.asarray([] if self.nominal is None else self.nominal)
         if at.size:
             if at.ndim != 1 or at.dtype.kind not in "iu" or at.min() < 0 or at.max() >= d:
                 raise refuse(self, f"nominal must list column positions from 0 to {d - 1}; got {self.nominal!r}.")
-            found[at] = 1
-        return found
+            result[at] = 1
+        return result
 
     def _weight(self, table: np.ndarray) -> float:
         if self.gamma is not None:
@@ -416,7 +416,7 @@ class Problem:
 
     def centred(self, labels: np.ndarray, before: np.ndarray) -> np.ndarray:
         """Return means and modes of the rows of each prototype; what no row tells stays as it was."""
-        found, k = before.copy(), len(before)
+        result, k = before.copy(), len(before)
         for j in range(self.X.shape[1]):
             if self.nominal[j]:
                 size, there = len(self.levels[j]), self.places[j] >= 0
@@ -424,14 +424,14 @@ class Problem:
                     counts = np.bincount(labels[there] * size + self.places[j][there], minlength=k * size)
                     counts = counts.reshape(k, size)
                     full = counts.any(axis=1)
-                    found[full, j] = self.levels[j][counts.argmax(axis=1)][full]
+                    result[full, j] = self.levels[j][counts.argmax(axis=1)][full]
                 continue
             there = ~np.isnan(self.X[:, j])
             shift, counts = self.middle[j], np.bincount(labels[there], minlength=k)
             sums = np.bincount(labels[there], self.X[there, j] - shift, minlength=k)
             full = counts > 0
-            found[full, j] = shift + sums[full] / counts[full]
-        return found
+            result[full, j] = shift + sums[full] / counts[full]
+        return result
 
 
 class Found(NamedTuple):
@@ -486,7 +486,7 @@ def drawn_apart(problem: Problem, k: int, random: np.random.RandomState) -> np.n
         drawn = np.searchsorted(until, random.uniform(size=2 + int(np.log(k))) * until[-1], side="right")
         drawn = np.minimum(drawn, len(filled) - 1)
         near = [np.minimum(problem.assign(filled[[i]])[1], closest) for i in drawn]
-        best = int(np.argmin([one.sum() for one in near]))
+        best = int(np.argmin([neighbor.sum() for neighbor in near]))
         chosen.append(int(drawn[best]))
         closest = near[best]
     return np.array(chosen)

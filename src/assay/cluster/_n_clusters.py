@@ -22,7 +22,27 @@ from assay.metrics import rmsstd, silhouette_score
 
 
 class Sweep(NamedTuple):
-    """Clusterings of the same rows, one for each number of clusters."""
+    """Clusterings of the same rows, one for each number of clusters.
+
+    Parameters
+    ----------
+    ks : ndarray
+        Numbers of clusters.
+    models : tuple of KMeans
+        The clustering of each.
+    inertia : ndarray
+        Sum of squared distances to the centres.
+    rmsstd : ndarray
+        Root of the pooled variance.
+    silhouette : ndarray
+        Average silhouette width.
+    bic : ndarray
+        Bayesian information criterion.
+    gap : ndarray
+        Gap statistic.
+    gap_error : ndarray
+        Its standard error.
+    """
 
     ks: np.ndarray
     models: tuple[KMeans, ...]
@@ -75,6 +95,26 @@ def sweep(
 
     `references` tables without clusters, drawn by `random_state`, are clustered as often for the gap statistic.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    ks : iterable of int, default=range(1, 11)
+        Numbers of clusters.
+    model : KMeans or None
+        k-means with the other parameters; None: the defaults.
+    references : int, default=0
+        Number of tables without clusters for the gap statistic; 0: it is not computed.
+    random_state : int, RandomState or None
+        Seed of what is drawn.
+
+    Returns
+    -------
+    Sweep
+        The clusterings and their scores.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from assay.cluster import KMeans, sweep
     >>> rng = np.random.default_rng(0)
@@ -91,12 +131,12 @@ def sweep(
     if isinstance(references, bool) or not isinstance(references, (int, np.integer)) or references < 0:
         raise ValueError(f"sweep: references must be a whole number >= 0; got {references!r}.")
     models = _fitted(model, X, numbers)
-    inertia = np.array([one.inertia_ for one in models])
-    labels = [one.labels_ for one in models]
-    found = [len(np.unique(own)) for own in labels]
-    spread = [rmsstd(X, own) if k < len(X) else np.nan for k, own in zip(found, labels)]
-    width = [silhouette_score(X, own) if 2 <= k < len(X) else np.nan for k, own in zip(found, labels)]
-    bic = [spherical_bic(one.inertia_, np.bincount(one.labels_), X.shape[1]) for one in models]
+    inertia = np.array([item.inertia_ for item in models])
+    labels = [item.labels_ for item in models]
+    results = [len(np.unique(own)) for own in labels]
+    spread = [rmsstd(X, own) if k < len(X) else np.nan for k, own in zip(results, labels)]
+    width = [silhouette_score(X, own) if 2 <= k < len(X) else np.nan for k, own in zip(results, labels)]
+    bic = [spherical_bic(item.inertia_, np.bincount(item.labels_), X.shape[1]) for item in models]
     gap = _gaps(model, X, numbers, inertia, references, random_state)
     return Sweep(numbers, models, inertia, np.array(spread), np.array(width), np.array(bic), *gap)
 
@@ -132,5 +172,5 @@ def _gaps(
     low, high, logs = turned.min(axis=0), turned.max(axis=0), np.empty((references, len(numbers)))
     for b in range(references):
         drawn = random.uniform(low, high, size=turned.shape) @ axes + center
-        logs[b] = np.log([one.inertia_ for one in _fitted(model, drawn, numbers)])
+        logs[b] = np.log([item.inertia_ for item in _fitted(model, drawn, numbers)])
     return logs.mean(axis=0) - np.log(inertia), logs.std(axis=0) * np.sqrt(1 + 1 / references)

@@ -30,8 +30,8 @@ def seconds(texts: pa.Array, form: str) -> Read:
     """Return texts of this form as seconds since the beginning of 1970; days that no month has are no dates."""
     text = pc.utf8_trim_whitespace(texts)
     gap = pc.is_in(pc.utf8_lower(text), value_set=pa.array(GAPS)).to_numpy(zero_copy_only=False)
-    found = _iso(text) if form == ISO else _of_form(text, form)
-    return Read(found, np.isnan(found) & ~gap)
+    result = _iso(text) if form == ISO else _of_form(text, form)
+    return Read(result, np.isnan(result) & ~gap)
 
 
 _MONTHS = (
@@ -58,7 +58,7 @@ def _of_form(text: pa.Array, form: str) -> np.ndarray:
         words = pc.struct_field(parts, name)
         if name == "b":
             short = pc.utf8_slice_codeunits(words, 0, 3)
-            words = pc.add(pc.index_in(short, value_set=pa.array([one[:3] for one in _MONTHS])), 1)
+            words = pc.add(pc.index_in(short, value_set=pa.array([item[:3] for item in _MONTHS])), 1)
         return np.asarray(pc.cast(words, pa.int64()).fill_null(otherwise).to_numpy(zero_copy_only=False))
 
     year, month, day = field("Y", 1970), field("b" if "b" in names else "m", 1), field("d", 1)
@@ -90,12 +90,12 @@ def _iso(text: pa.Array) -> np.ndarray:
 def _iso_seconds(word: str) -> float:
     moment, zone, shift = re.fullmatch(r"(.{10,}?)(Z|([+-]\d{2}:?\d{0,2}))?", word).groups()  # type: ignore[union-attr]
     try:
-        found = np.datetime64(moment.replace(" ", "T"), "us")
+        result = np.datetime64(moment.replace(" ", "T"), "us")
     except ValueError:
         return np.nan
     hours = shift.replace(":", "") if zone and shift else "+0000"
     minutes = int(hours[1:3]) * 60 + int(hours[3:5] or 0)
-    return float(found.astype(np.int64)) / 1e6 - (60 * minutes if hours[0] == "+" else -60 * minutes)
+    return float(result.astype(np.int64)) / 1e6 - (60 * minutes if hours[0] == "+" else -60 * minutes)
 
 
 def from_arrow(values: pa.ChunkedArray | pa.Array) -> np.ndarray:
@@ -124,7 +124,7 @@ def form_of(column: Cells) -> tuple[str, str] | None:
                 fitting.append((int(bad), day + time))
     if not fitting:
         return None
-    best = min(fitting, key=lambda one: one[0])
+    best = min(fitting, key=lambda item: item[0])
     other = [form for bad, form in fitting if form != best[1] and bad == best[0]]
     doubt = Message("read.doubt", example=other[0]) if other else ""
     return best[1], doubt

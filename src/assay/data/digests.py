@@ -52,10 +52,10 @@ def _of_words(values: pa.ChunkedArray) -> np.ndarray:
 
 def of_rows(table: RawTable) -> np.ndarray:
     """Return a digest of each row: of its cells with the names of their columns."""
-    found = np.zeros(table.n_rows, dtype=np.uint64)
+    result = np.zeros(table.n_rows, dtype=np.uint64)
     for name in table.names:
-        found += mixed(of_cells(table, name) ^ _of_text(name))
-    return mixed(found)
+        result += mixed(of_cells(table, name) ^ _of_text(name))
+    return mixed(result)
 
 
 def order(table: RawTable) -> np.ndarray:
@@ -74,9 +74,9 @@ def _number_among_equals(values: np.ndarray) -> np.ndarray:
     ordered = values[together]
     begins = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else ordered
     sizes = np.diff(np.append(begins, len(ordered)))
-    found = np.empty(len(values), dtype=np.uint64)
-    found[together] = np.arange(len(ordered), dtype=np.uint64) - np.repeat(begins, sizes).astype(np.uint64)
-    return found
+    result = np.empty(len(values), dtype=np.uint64)
+    result[together] = np.arange(len(ordered), dtype=np.uint64) - np.repeat(begins, sizes).astype(np.uint64)
+    return result
 
 
 def mixed(values: np.ndarray) -> np.ndarray:

@@ -157,6 +157,13 @@ def _scaled(numbers: np.ndarray, a: Arrays) -> np.ndarray:
 class Encoding:
     """How a learner's rows are made of a table's columns.
 
+    Parameters
+    ----------
+    parts : sequence of Part
+        The encoding of each column, in order.
+
+    Examples
+    --------
     >>> from assay.data import read
     >>> table = read({"age": [20.0, None, 40.0], "job": ["cook", "clerk", "cook"]})
     >>> encoding = Encoding.fit(table)
@@ -184,10 +191,12 @@ class Encoding:
         Such a column is kept for who reads levels and gaps if it has fewer than `MOST_LEVELS` levels.
         """
         columns = list(table.columns.values())
-        parts: dict[str, Part] = {one.name: Words(one.type, _words(one)) for one in columns if one.type.kind == "text"}
-        parts |= {one.name: _date_part(one, reads) for one in columns if one.type.kind == "date"}
-        parts |= {one.name: Kept(one.type) for one in columns if one.name not in parts and _can_stay(one, reads)}
-        numbers = [one for one in columns if one.name not in parts and one.type.kind != "nominal"]
+        parts: dict[str, Part] = {
+            item.name: Words(item.type, _words(item)) for item in columns if item.type.kind == "text"
+        }
+        parts |= {item.name: _date_part(item, reads) for item in columns if item.type.kind == "date"}
+        parts |= {item.name: Kept(item.type) for item in columns if item.name not in parts and _can_stay(item, reads)}
+        numbers = [item for item in columns if item.name not in parts and item.type.kind != "nominal"]
         parts |= {part.type.name: part for part in _number_parts(numbers, table.n_rows)}
         return cls([parts.get(column.name) or _level_part(column) for column in columns])
 
@@ -201,8 +210,8 @@ class Encoding:
 
         No certificate holds with numbers beyond 1e150, or nearer to zero than 1e-150: they count as missing, and as 0.
         """
-        found, unknown = table.require_same_columns(self.schema)
-        return Table((column.in_range() for column in found.columns.values()), n_rows=found.n_rows), unknown
+        result, unknown = table.require_same_columns(self.schema)
+        return Table((column.in_range() for column in result.columns.values()), n_rows=result.n_rows), unknown
 
     def raw(self, table: Table) -> tuple[np.ndarray, dict[str, list[str]]]:
         """Return the table's raw rows, and the levels that the encoding does not know, by column; see `fitting`.
@@ -214,9 +223,9 @@ class Encoding:
         for part, start in zip(self.parts, self._starts(), strict=False):
             column = fitting.columns[part.type.name]
             if isinstance(part, Words):
-                found = np.vstack([has_words(column.texts, part.words), np.zeros(len(part.words))])
+                result = np.vstack([has_words(column.texts, part.words), np.zeros(len(part.words))])
                 codes = np.where(column.missing, -1, column.data).astype(np.intp)
-                rows[:, start : start + len(part.words)] = found[codes]
+                rows[:, start : start + len(part.words)] = result[codes]
             else:
                 rows[:, start] = column.data
         rows += 0.0
@@ -262,7 +271,7 @@ class Encoding:
         dates: list[tuple[int, str]] = []
         for start, part in zip(starts, self.parts, strict=False):
             if isinstance(part, Dates):
-                flat += [(starts[-1] + len(dates) + i, one) for i, (_, one) in enumerate(part.parts)]
+                flat += [(starts[-1] + len(dates) + i, item) for i, (_, item) in enumerate(part.parts)]
                 dates += [(start, name) for name, _ in part.parts]
             elif not isinstance(part, Words):
                 flat.append((start, part))
@@ -292,13 +301,13 @@ class Encoding:
 
     def sources(self) -> list[str]:
         """Return the name of the table's column that each encoded column is made of."""
-        owners = [(part.type.name, one) for part in self.parts for one in _pieces(part)]
-        numbers = [(name, one) for name, one in owners if isinstance(one, Numbers)]
+        owners = [(part.type.name, piece) for part in self.parts for piece in _pieces(part)]
+        numbers = [(name, owner) for name, owner in owners if isinstance(owner, Numbers)]
         return [
-            *(name for name, one in owners if isinstance(one, Kept)),
+            *(name for name, owner in owners if isinstance(owner, Kept)),
             *(name for name, _ in numbers),
-            *(name for name, one in numbers if one.gap is not None),
-            *(name for name, one in owners if isinstance(one, Levels) for _ in range(one.width)),
+            *(name for name, number in numbers if number.gap is not None),
+            *(name for name, owner in owners if isinstance(owner, Levels) for _ in range(owner.width)),
             *(part.type.name for part in self.parts if isinstance(part, Words) for _ in part.words),
         ]
 
@@ -352,7 +361,7 @@ class Encoding:
 
 def _pieces(part: Part) -> list[Part]:
     """Return a part as the parts that columns are made of: those of a date, else itself."""
-    return [one for _, one in part.parts] if isinstance(part, Dates) else [part]
+    return [item for _, item in part.parts] if isinstance(part, Dates) else [part]
 
 
 def _positions(parts: Sequence[tuple[int, object]]) -> np.ndarray:
@@ -372,13 +381,13 @@ def _date_part(column: Column, reads: Collection[str]) -> Dates:
     """Return the parts that differ between rows, and the days elapsed, as numbers that are kept or scaled."""
     from assay.data.dates import part
 
-    found = {name: part(column.data, name) for name in DATE_PARTS}
+    results = {name: part(column.data, name) for name in DATE_PARTS}
     there = ~column.missing
-    varied = [name for name in DATE_PARTS if name == "elapsed days" or len(np.unique(found[name][there])) > 1]
+    varied = [name for name in DATE_PARTS if name == "elapsed days" or len(np.unique(results[name][there])) > 1]
     types = [ColumnType(f"{column.name} {name}", "numeric") for name in varied]
     if "missing" in reads:
         return Dates(column.type, tuple((name, Kept(kind)) for name, kind in zip(varied, types, strict=True)))
-    numbers = [Column(kind, found[name]) for name, kind in zip(varied, types, strict=True)]
+    numbers = [Column(kind, results[name]) for name, kind in zip(varied, types, strict=True)]
     return Dates(column.type, tuple(zip(varied, _number_parts(numbers, len(column.data)), strict=True)))
 
 

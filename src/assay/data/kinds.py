@@ -39,8 +39,8 @@ class Wish(NamedTuple):
 
     def about(self, names: Collection[str]) -> "Wish":
         """Return what is said of these columns."""
-        levels = {name: one for name, one in self.levels.items() if name in names}
-        forms = {name: one for name, one in self.forms.items() if name in names}
+        levels = {name: level for name, level in self.levels.items() if name in names}
+        forms = {name: form for name, form in self.forms.items() if name in names}
         return self._replace(nominal={name for name in self.nominal if name in names}, levels=levels, forms=forms)
 
 
@@ -90,10 +90,12 @@ def _says_nothing(name: str, values: pa.ChunkedArray, place: int) -> str:
 
 def _counts_up(values: pa.ChunkedArray) -> bool:
     """Tell whether these are whole numbers from 0 or more on, each larger than the one before."""
-    found = values.to_numpy() if types.is_integer(values.type) else None
+    result = values.to_numpy() if types.is_integer(values.type) else None
     if types.is_string(values.type):
-        found = number_formats.plain_numbers(values)
-    return found is not None and bool(np.all(np.diff(found, prepend=-1.0) >= 1) and np.all(found == np.round(found)))
+        result = number_formats.plain_numbers(values)
+    return result is not None and bool(
+        np.all(np.diff(result, prepend=-1.0) >= 1) and np.all(result == np.round(result))
+    )
 
 
 def _column(name: str, values: pa.ChunkedArray, wish: Wish, wanted: ColumnType | None) -> Column:
@@ -125,12 +127,12 @@ def _as_wanted(values: pa.ChunkedArray, wanted: ColumnType, lenient: bool) -> Co
 
 def _moments_as_wanted(values: pa.ChunkedArray, wanted: ColumnType) -> Column:
     """Return dates where dates are wanted, times of the day and durations where hours are; refuse what is neither."""
-    found = _moments(wanted.name, values)
+    result = _moments(wanted.name, values)
     hours = wanted.written == (number_formats.CLOCK,)
-    if found.type.kind != wanted.kind or (wanted.kind == "numeric" and not hours):
+    if result.type.kind != wanted.kind or (wanted.kind == "numeric" and not hours):
         code = "column.not-dates" if wanted.kind == "date" else "column.not-numbers"
         raise ValueError(Message(code, column=wanted.name, kind=str(values.type)))
-    return Column(wanted, found.data, found.note)
+    return Column(wanted, result.data, result.note)
 
 
 def _parsed_numbers(values: pa.ChunkedArray, wanted: ColumnType, lenient: bool) -> Column:
@@ -177,8 +179,8 @@ def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return values
     kind = values.type.value_type
     kind = pa.string() if types.is_string_view(kind) else kind  # Arrow does not decode views
-    chunks = [pa.DictionaryArray.from_arrays(one.indices, one.dictionary.cast(kind)) for one in values.chunks]
-    return pa.chunked_array([one.dictionary_decode() for one in chunks], kind)
+    chunks = [pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(kind)) for chunk in values.chunks]
+    return pa.chunked_array([chunk.dictionary_decode() for chunk in chunks], kind)
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -206,8 +208,8 @@ def _beyond_doubles(values: pa.ChunkedArray) -> bool:
     largest = max(abs(int(ends["min"].as_py())), abs(int(ends["max"].as_py())))
     if largest <= 2**53 or types.is_integer(values.type):
         return largest > 2**53
-    found = pc.unique(values).drop_null().to_pylist()
-    return any(abs(one) > 2**53 and one == one.to_integral_value() for one in found)
+    result = pc.unique(values).drop_null().to_pylist()
+    return any(abs(item) > 2**53 and item == item.to_integral_value() for item in result)
 
 
 def _from_text(name: str, values: pa.ChunkedArray, knows_numbers: bool) -> Column:
@@ -242,9 +244,9 @@ def _from_text(name: str, values: pa.ChunkedArray, knows_numbers: bool) -> Colum
     return replace(column, note=why)
 
 
-def _spread(found: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def _spread(result: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return for each row what was found for its text; NaN for a row without one."""
-    values: np.ndarray = np.append(found, np.nan)[codes]
+    values: np.ndarray = np.append(result, np.nan)[codes]
     return values
 
 

@@ -132,16 +132,16 @@ def plain_numbers(values: pa.ChunkedArray) -> np.ndarray | None:
 
 def _few_plain_numbers(cells: Sequence[str | None]) -> np.ndarray | None:
     """Return the same of few cells, for which calls of Arrow would cost more than the work: tables may be wide."""
-    found = []
+    results = []
     for cell in cells:
         if cell is None or cell.strip().lower() in GAPS:
-            found.append(np.nan)
+            results.append(np.nan)
         elif not _ONE_PLAIN.fullmatch(cell) or re.match(_PADDED, cell):
             return None
         else:
-            found.append(float(cell))
-    numbers = np.array(found)
-    whole = [cell for cell, number in zip(cells, found) if abs(number) > 2**53 and re.match(_WHOLE, cell or "")]
+            results.append(float(cell))
+    numbers = np.array(results)
+    whole = [cell for cell, number in zip(cells, results) if abs(number) > 2**53 and re.match(_WHOLE, cell or "")]
     return None if whole or np.isnan(numbers).all() or np.isinf(numbers).any() else numbers
 
 
@@ -215,9 +215,9 @@ def read_column(values: pa.ChunkedArray, form: tuple[str, ...]) -> Read:
             return Read(few, np.zeros(len(few), dtype=bool))
     values = values.cast(pa.string())
     if not form and values.null_count == 0 and pc.all(pc.match_substring_regex(values, _PLAIN)).as_py():
-        found = pc.cast(values, pa.float64()).to_numpy().astype(np.float64)
-        if not np.isinf(found).any():
-            return Read(found, np.zeros(len(found), dtype=bool))
+        result = pc.cast(values, pa.float64()).to_numpy().astype(np.float64)
+        if not np.isinf(result).any():
+            return Read(result, np.zeros(len(result), dtype=bool))
     coded = cells(values)
     read = read_as(coded.texts, form)
     return Read(np.append(read.numbers, np.nan)[coded.codes], np.append(read.bad, False)[coded.codes])
@@ -255,9 +255,9 @@ def _tried(texts: pa.Array, style: Style) -> _Tried:
     group = {" ": _SPACES, "'": "['’]"}.get(style.group, re.escape(style.group) if style.group else "")
     body = pc.replace_substring_regex(body, rf"\s|{group}" if group else r"\s", "")
     body = pc.replace_substring(body, style.decimal, ".")
-    found = pc.cast(body, pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
-    large = np.isinf(found)
-    return _Tried(style, Read(np.where(large, np.nan, found), ~fits & ~gap | large), body)
+    result = pc.cast(body, pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+    large = np.isinf(result)
+    return _Tried(style, Read(np.where(large, np.nan, result), ~fits & ~gap | large), body)
 
 
 def read_as(texts: pa.Array, form: tuple[str, ...]) -> Read:
@@ -269,13 +269,13 @@ def read_as(texts: pa.Array, form: tuple[str, ...]) -> Read:
 
 def _hours(texts: pa.Array) -> Read:
     """Return 7:30 or 07:30:15.5 as hours."""
-    found = []
+    results = []
     for text in texts.to_pylist():
         match = _CLOCK.fullmatch(text)
         hours, minutes, seconds = match.groups("0") if match else ("nan", "nan", "nan")
-        found.append((float(hours) * 3600 + float(minutes) * 60 + float(seconds)) / 3600)
+        results.append((float(hours) * 3600 + float(minutes) * 60 + float(seconds)) / 3600)
     gap = np.array([text.strip().lower() in GAPS for text in texts.to_pylist()], dtype=bool)
-    return Read(np.array(found), np.isnan(found) & ~gap)
+    return Read(np.array(results), np.isnan(results) & ~gap)
 
 
 def _pattern(style: Style) -> str:
@@ -313,7 +313,7 @@ def _best_style(column: Cells) -> _Tried | None:
     some = [match for match in matches if match[0].strip("+-−0.,")] or matches  # a zero needs no sign
     after = _commonest([match["after"] or "" for match in some], 0.9)
     tried = [_tried(column.texts, Style(*signs, before, after)) for signs in _SIGNS]
-    return min(tried, key=lambda one: int(column.counts[one.read.bad].sum()))
+    return min(tried, key=lambda item: int(column.counts[item.read.bad].sum()))
 
 
 def _commonest(words: Sequence[str], share: float) -> str:
@@ -326,11 +326,11 @@ def _safe(column: Cells, tried: _Tried, typed_as_text: bool) -> bool:
     style, read, bodies = tried
     bad = column.counts[read.bad].sum()
     there = bad + column.counts[~np.isnan(read.numbers)].sum()
-    found = np.unique(read.numbers[~np.isnan(read.numbers)])
-    many = len(found) > MOST_CODES or bool((found != np.round(found)).any())
-    if not len(found) or (not many and (bad or (typed_as_text and style.plain))):
+    result = np.unique(read.numbers[~np.isnan(read.numbers)])
+    many = len(result) > MOST_CODES or bool((result != np.round(result)).any())
+    if not len(result) or (not many and (bad or (typed_as_text and style.plain))):
         return False
-    if _too_long(bodies, found):
+    if _too_long(bodies, result):
         return False
     return bool(bad <= BAD_SHARE * there)
 
@@ -352,7 +352,7 @@ def note(column: Cells, style: Style, read: Read) -> str:
 
 def parts(said: Sequence[str]) -> str:
     """Return remarks about a column as one; one alone as it is, and "" of none."""
-    kept = [one for one in said if one]
+    kept = [output for output in said if output]
     if len(kept) > 1:
         return Message("read.parts", parts=kept)
     return kept[0] if kept else ""

@@ -100,8 +100,8 @@ def parquet_files(path: Path) -> list[Path]:
         return sorted(path.glob("**/*.parquet"))
     if not has_magic(str(path)) or path.exists():
         return []
-    found = sorted(Path(one) for one in glob(str(path), recursive=True))
-    return found if all(_FORMATS.get(one.suffix.lower()) == "parquet" for one in found) else []
+    result = sorted(Path(item) for item in glob(str(path), recursive=True))
+    return result if all(_FORMATS.get(item.suffix.lower()) == "parquet" for item in result) else []
 
 
 def place_of(source: FileName | Content) -> Place:

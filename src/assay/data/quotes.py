@@ -67,14 +67,14 @@ class Checked(io.RawIOBase):
             row = max(row, _last_line(content, at, end))
             if end == len(content):
                 return row
-            found = self._quoted.match(content, end)
-            if found is None and last:
+            result = self._quoted.match(content, end)
+            if result is None and last:
                 raise self._refusal(content, end, Message("quote.open"))
-            if found is None and len(content) - end > self._longest:
+            if result is None and len(content) - end > self._longest:
                 raise self._refusal(content, end, Message("quote.long", bytes=self._longest))
-            if found is None or (found.end() == len(content) and not last):
+            if result is None or (result.end() == len(content) and not last):
                 return row  # it goes on
-            at = found.end()
+            at = result.end()
             if not self._after.match(content, at) or self._rows.hidden(content[row:end], content[end + 1 : at - 1]):
                 lines = _line_ends(content[end:at])
                 how = Message("quote.lines", lines=lines) if lines > 1 else Message("quote.line")

@@ -22,7 +22,17 @@ from assay.data.table import THE_TABLE, Table, lacks, no_column
 
 
 class RawTable:
-    """Cells by column and row: text, or numbers, dates and categories where the source has such types."""
+    """Cells by column and row: text, or numbers, dates and categories where the source has such types.
+
+    Parameters
+    ----------
+    arrow : pyarrow.Table
+        The cells.
+    wish : Wish
+        Which columns are to be nominal, ordered or left out.
+    note : str, default=""
+        What reading the file did.
+    """
 
     def __init__(self, arrow: pa.Table, wish: Wish, note: str = "") -> None:
         self.arrow, self.wish, self.note = arrow, wish, note  # what is to be said about the reading
@@ -38,7 +48,7 @@ class RawTable:
     def require(self, name: str) -> None:
         """Raise ValueError if there is no such column; say which there are and which is closest."""
         if name not in self.names:
-            alike = [one for one in self.names if one.lower() == name.lower()]
+            alike = [item for item in self.names if item.lower() == name.lower()]
             close = alike or get_close_matches(name, self.names, n=1)
             raise ValueError(no_column(name, self.names, close))
 
@@ -98,16 +108,16 @@ class RawTable:
         A cell that cannot be read is a gap; a column of which more than one in twenty cannot is refused, unless
         `lenient`. `Table.unknown` lists the values that are not among the levels.
         """
-        found = typed(self.select([column.name for column in schema]).arrow, Wish(schema=schema, lenient=lenient))
-        return found.require_same_columns(schema)[0]
+        result = typed(self.select([column.name for column in schema]).arrow, Wish(schema=schema, lenient=lenient))
+        return result.require_same_columns(schema)[0]
 
     def digest(self) -> str:
         """Return a digest of all cells."""
-        found, sink = hashlib.blake2b(digest_size=20), pa.BufferOutputStream()
+        result, sink = hashlib.blake2b(digest_size=20), pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self.arrow.schema) as writer:
             writer.write_table(self.arrow.combine_chunks())
-        found.update(sink.getvalue())
-        return found.hexdigest()
+        result.update(sink.getvalue())
+        return result.hexdigest()
 
     def cells(self, name: str, kind: str) -> np.ndarray:
         """Return (rows,) cells of a column that is read as this kind, for who checks: text (object; None where there is

@@ -49,14 +49,18 @@ def _table(columns: Sequence[tuple[str, Sequence[object]]]) -> pa.Table:
 
 
 def _is_mixed(array: pa.Array, values: Sequence[object]) -> bool:
-    return pa.types.is_string(array.type) and any(type(one) in (int, float) for one in values)
+    return pa.types.is_string(array.type) and any(type(value) in (int, float) for value in values)
 
 
 def cells(values: Sequence[object], name: str) -> pa.Array:
     """Return the cells of a column: numbers, dates, durations or truth values where all are, else text, as are whole
     numbers that doubles do not distinguish."""
-    kinds = {type(one) for one in values if one is not None}
-    if kinds <= {int, float} and kinds and not any(type(one) is int and 2**53 < abs(one) < 2**1023 for one in values):
+    kinds = {type(value) for value in values if value is not None}
+    if (
+        kinds <= {int, float}
+        and kinds
+        and not any(type(value) is int and 2**53 < abs(value) < 2**1023 for value in values)
+    ):
         try:
             return pa.array([float(cell) if isinstance(cell, (int, float)) else None for cell in values], pa.float64())
         except OverflowError:
@@ -65,7 +69,7 @@ def cells(values: Sequence[object], name: str) -> pa.Array:
         return pa.array(values)
     if kinds & {dict, list}:
         raise ValueError(Message("file.lists", column=name))
-    return pa.array([None if one is None else _spelled(one) for one in values], pa.string())
+    return pa.array([None if value is None else _spelled(value) for value in values], pa.string())
 
 
 def _spelled(value: object) -> str | None:
@@ -81,14 +85,14 @@ def read_json(place: Place, lines: bool) -> pa.Table:
     with opened_text(place) as stream:
         text = stream.read().decode("utf-8-sig")
     try:
-        found = [json.loads(line) for line in text.splitlines() if line.strip()] if lines else json.loads(text)
+        results = [json.loads(line) for line in text.splitlines() if line.strip()] if lines else json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(Message("file.json", file=str(place), why=str(error))) from None
-    if isinstance(found, dict):
-        found = [found]
-    if not isinstance(found, list) or not found:
+    if isinstance(results, dict):
+        results = [results]
+    if not isinstance(results, list) or not results:
         raise ValueError(Message("file.records", file=str(place)))
-    return from_records(found, place)
+    return from_records(results, place)
 
 
 def read_excel(place: Place) -> pa.Table:
@@ -117,7 +121,7 @@ class _Sparse(Exception):
 def _unpacked(stream: ByteStream) -> int:
     """Return how many bytes a workbook has at most when it is unpacked."""
     with zipfile.ZipFile(cast(BinaryIO, stream)) as archive:
-        return sum(min(one.file_size, _PACKED_MOST * one.compress_size) for one in archive.infolist())
+        return sum(min(item.file_size, _PACKED_MOST * item.compress_size) for item in archive.infolist())
 
 
 def _filled(rows: Iterable[Sequence[object]], size: int, where: object) -> Iterator[Sequence[object]]:

@@ -39,6 +39,19 @@ class ColumnSummary(NamedTuple):
 class Table:
     """Columns of equal length, by name.
 
+    Parameters
+    ----------
+    columns : iterable of Column
+        The columns.
+    left_out : mapping or None
+        Columns that were left out, with the reason.
+    n_rows : int, default=0
+        Number of rows of a table without columns.
+    unknown : mapping or None
+        New levels of the rows, by column.
+
+    Examples
+    --------
     >>> from assay.data import read
     >>> table = read({"age": [31.0, None, 58.0], "job": ["cook", "clerk", "cook"]})
     >>> table.schema[1]
@@ -74,7 +87,7 @@ class Table:
     def column(self, name: str) -> Column:
         """Return the column of this name; if there is none, say which there are and which is closest."""
         if name not in self.columns:
-            alike = [one for one in self.names if one.lower() == name.lower()]
+            alike = [item for item in self.names if item.lower() == name.lower()]
             close = alike or get_close_matches(name, self.names, n=1)
             if name in self.left_out:
                 raise ValueError(Message("column.useless", column=name, why=self.left_out[name]))
@@ -91,7 +104,7 @@ class Table:
         for name in names:
             self.column(name)
         left_out = self.left_out | dict.fromkeys(names, Message("column.dropped"))
-        return Table((one for one in self.columns.values() if one.name not in names), left_out, self.n_rows)
+        return Table((column for column in self.columns.values() if column.name not in names), left_out, self.n_rows)
 
     def positions(self, *kinds: str) -> list[int]:
         """Return where the columns of these kinds stand in `matrix()`."""
@@ -102,7 +115,9 @@ class Table:
         among the levels of its column."""
         if not self.columns:
             return np.empty((self.n_rows, 0))
-        for name, kind in ((one.name, one.type.kind) for one in self.columns.values() if one.type.kind in MORE_KINDS):
+        for name, kind in (
+            (item.name, item.type.kind) for item in self.columns.values() if item.type.kind in MORE_KINDS
+        ):
             raise ValueError(Message("column.matrix-dates" if kind == "date" else "column.matrix-text", column=name))
         return np.stack([column.known() for column in self.columns.values()], axis=1)
 
@@ -114,7 +129,7 @@ class Table:
             shown = listed([str(row) for row in rows[:5]] + (["..."] if len(rows) > 5 else []))
             counts = {"missing": len(rows), "rows": self.n_rows}
             raise ValueError(Message("target.some-missing", target=name, listed=shown, **counts))
-        others = Table((one for one in self.columns.values() if one.name != name), self.left_out)
+        others = Table((column for column in self.columns.values() if column.name != name), self.left_out)
         if not others.columns:
             raise ValueError(Message("target.alone", target=name))
         return others, target
@@ -134,7 +149,7 @@ class Table:
         if len(reasons) == len(self.columns):
             said = [Message("column.why", column=name, why=why) for name, why in [*reasons.items()][:20]]
             raise ValueError(Message("columns.no-use", columns=said))
-        kept = (one for one in self.columns.values() if one.name not in reasons)
+        kept = (item for item in self.columns.values() if item.name not in reasons)
         return Table(kept, self.left_out | reasons, self.n_rows)
 
     def take(self, rows: ArrayLike | slice) -> "Table":
@@ -156,10 +171,10 @@ class Table:
         absent = [wanted.name for wanted in schema if wanted.name not in self.columns]
         if absent:
             raise ValueError(Message("lacks.fitted", absent=listed(absent), names=listed(self.names)))
-        found = [fitted(self.columns[wanted.name], wanted) for wanted in schema]
-        unknown = {name: self.unknown[name] for name in (one.name for one in schema) if name in self.unknown}
-        unknown |= {column.name: values for column, values in found if values}
-        return Table((column for column, _ in found), n_rows=self.n_rows, unknown=unknown), unknown
+        results = [fitted(self.columns[wanted.name], wanted) for wanted in schema]
+        unknown = {name: self.unknown[name] for name in (item.name for item in schema) if name in self.unknown}
+        unknown |= {column.name: values for column, values in results if values}
+        return Table((column for column, _ in results), n_rows=self.n_rows, unknown=unknown), unknown
 
     def to_arrow(self) -> "pa.Table":
         """Return an Arrow table: doubles, and dictionaries of text for nominal and ordered columns."""
@@ -280,30 +295,30 @@ def _useless(column: Column, n_rows: int) -> str:
 
 def _summary(column: Column, n_rows: int) -> ColumnSummary:
     there = column.data[~column.missing]
-    found, counts = np.unique(there, return_counts=True)
+    result, counts = np.unique(there, return_counts=True)
     kind, note = column.type.kind, column.note
-    if kind in ("numeric", "date") and len(found):
-        ends = Column(column.type, found[[0, -1]]).values()
+    if kind in ("numeric", "date") and len(result):
+        ends = Column(column.type, result[[0, -1]]).values()
         holds = " to ".join(f"{end:.6g}" if kind == "numeric" else str(end).removesuffix(".000000") for end in ends)
     else:
-        common = found[np.argsort(-counts, kind="stable")[:5]]
+        common = result[np.argsort(-counts, kind="stable")[:5]]
         words = Column(column.type, common, texts=column.texts).values()
         holds = listed([word if len(word) <= 30 else f"{word[:29]}…" for word in words])
     return ColumnSummary(
-        column.name, kind, len(found), int(column.missing.sum()), holds, note, _advice(column, found, n_rows)
+        column.name, kind, len(result), int(column.missing.sum()), holds, note, _advice(column, result, n_rows)
     )
 
 
-def _advice(column: Column, found: np.ndarray, n_rows: int) -> str:
+def _advice(column: Column, result: np.ndarray, n_rows: int) -> str:
     """Return what the user may say if a column means something else than what was read."""
     kind, name = column.type.kind, column.name
     if kind == "numeric" and column.type.written:
         return Message("advice.names", name=name)
-    if kind == "numeric" and 2 < len(found) <= 20 and bool((found == np.round(found)).all()) and n_rows > 40:
+    if kind == "numeric" and 2 < len(result) <= 20 and bool((result == np.round(result)).all()) and n_rows > 40:
         return Message("advice.codes", name=name)
-    if kind == "nominal" and n_rows > 20 and len(found) > 0.5 * n_rows:
+    if kind == "nominal" and n_rows > 20 and len(result) > 0.5 * n_rows:
         return Message("advice.identifier", name=name)
-    if kind == "nominal" and len(found) > 2 and n_rows > 20 and _in_order(column.type.levels):
+    if kind == "nominal" and len(result) > 2 and n_rows > 20 and _in_order(column.type.levels):
         return Message("advice.order", name=name)
     return ""
 

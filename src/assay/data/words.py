@@ -47,9 +47,9 @@ def commonest(texts: Sequence[str], counts: np.ndarray) -> list[str]:
 def has_words(texts: Sequence[str], words: Sequence[str]) -> np.ndarray:
     """Return (texts, words) doubles: 1 where a text has the word, else 0."""
     place = {word: j for j, word in enumerate(words)}
-    found = np.zeros((len(texts), len(words)))
+    result = np.zeros((len(texts), len(words)))
     for i, text in enumerate(texts):
         for word in words_of(text):
             if word in place:
-                found[i, place[word]] = 1.0
-    return found
+                result[i, place[word]] = 1.0
+    return result

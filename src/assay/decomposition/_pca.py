@@ -454,8 +454,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
 
 def covariance(rows: Rows, learner: Learner) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and covariance (divisor n - 1) of the rows in one pass, about the mean of the first ones."""
-    if isinstance(rows, MemoryRows) and sp.issparse(rows.X) and (found := _of_entries(rows.X)) is not None:
-        return found
+    if isinstance(rows, MemoryRows) and sp.issparse(rows.X) and (result := _of_entries(rows.X)) is not None:
+        return result
     near = next(iter(rows.blocks())).X.mean(axis=0)
     M = scatter_about(rows, near)
     if not np.isfinite(M).all():

@@ -64,8 +64,8 @@ def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     if not documents.total > 0:
         yield NotApplicable("topics.bound", Message("why.no-words"))
         return
-    found = log_densities(documents, word_factors(model.components_), model.doc_topic_prior_).sum()
-    center = float(found + topic_bound(model.components_, model.topic_word_prior_)) / documents.total
+    result = log_densities(documents, word_factors(model.components_), model.doc_topic_prior_).sum()
+    center = float(result + topic_bound(model.components_, model.topic_word_prior_)) / documents.total
     slack = 1e-8 * (1 + abs(center) + model.components_.size / documents.total)
     yield Claim("topics.bound", outward(slack), params={"center": center})
     yield _monotone(model, documents, rows)
@@ -266,8 +266,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 self._run(documents, random, log)
             except KeyboardInterrupt:
                 log.stopped = True
-                told = f"{type(self).__name__}: interrupted after {self.n_iter_} passes; the topics are those reached."
-                warnings.warn(told, ConvergenceWarning, stacklevel=2)
+                text = f"{type(self).__name__}: interrupted after {self.n_iter_} passes; the topics are those reached."
+                warnings.warn(text, ConvergenceWarning, stacklevel=2)
             if not log.history:
                 log.step(0.0, 0.0, components_=self.components_)
         self.bound_ = self._perplexity(documents, self._infer(documents).gamma)
@@ -325,13 +325,13 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         for _ in range(self.max_iter):
             factors = word_factors(self.components_)
             if self.n_iter_:
-                found, documents_bound = self._better(documents, factors, gamma)
+                result, documents_bound = self._better(documents, factors, gamma)
             else:  # where documents are is the fresh start
-                found = self._improve(documents, factors.B, gamma)
+                result = self._improve(documents, factors.B, gamma)
                 documents_bound = float(document_bounds(documents, factors, self.doc_topic_prior_, gamma).sum())
             value = documents_bound + topic_bound(self.components_, self.topic_word_prior_)
             value /= max(documents.total, 1.0)
-            self.components_ = self.topic_word_prior_ + expected_counts(documents, factors.B, found).T
+            self.components_ = self.topic_word_prior_ + expected_counts(documents, factors.B, result).T
             self.n_iter_ += 1
             self.n_batch_iter_ += 1
             gain, before = value - before, value
@@ -366,21 +366,21 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         for low in range(0, len(documents), self.batch_size):
             some = documents.some(low, min(low + self.batch_size, len(documents)))
             B = word_factors(self.components_).B
-            found = self._improve(some, B, np.ones((len(some), self.n_components)))
+            result = self._improve(some, B, np.ones((len(some), self.n_components)))
             weight = (self.learning_offset + self.n_batch_iter_) ** -self.learning_decay
-            counts = expected_counts(some, B, found).T * (total / len(some))
+            counts = expected_counts(some, B, result).T * (total / len(some))
             self.components_ = (1 - weight) * self.components_ + weight * (self.topic_word_prior_ + counts)
             self.n_batch_iter_ += 1
 
     def _better(self, documents: Documents, factors: WordFactors, gamma: np.ndarray) -> tuple[Inferred, float]:
         """Improve gamma from where it is, and from a fresh start; keep in place what is better for each document."""
-        found, fresh = (self._improve(documents, factors.B, one) for one in (gamma, np.ones_like(gamma)))
-        old, new = (document_bounds(documents, factors, self.doc_topic_prior_, one.gamma) for one in (found, fresh))
+        result, fresh = (self._improve(documents, factors.B, item) for item in (gamma, np.ones_like(gamma)))
+        old, new = (document_bounds(documents, factors, self.doc_topic_prior_, item.gamma) for item in (result, fresh))
         better = new > old
-        gamma[better], found.factors[better] = fresh.gamma[better], fresh.factors[better]
+        gamma[better], result.factors[better] = fresh.gamma[better], fresh.factors[better]
         entries = np.repeat(better, np.diff(documents.offsets))
-        found.ratios[entries] = fresh.ratios[entries]
-        return found, float(np.where(better, new, old).sum())
+        result.ratios[entries] = fresh.ratios[entries]
+        return result, float(np.where(better, new, old).sum())
 
     def _improve(self, documents: Documents, B: np.ndarray, gamma: np.ndarray) -> Inferred:
         tol = self.mean_change_tol if self.mean_change_tol > 0 else -1.0
@@ -423,8 +423,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _bound(self, documents: Documents, gamma: np.ndarray, share: float = 1.0) -> float:
         factors = word_factors(self.components_)
-        found = document_bounds(documents, factors, self.doc_topic_prior_, gamma).sum() * share
-        return float(found + topic_bound(self.components_, self.topic_word_prior_))
+        result = document_bounds(documents, factors, self.doc_topic_prior_, gamma).sum() * share
+        return float(result + topic_bound(self.components_, self.topic_word_prior_))
 
     def _perplexity(self, documents: Documents, gamma: np.ndarray, share: float = 1.0) -> float:
         words = max(documents.total * share, 1.0)

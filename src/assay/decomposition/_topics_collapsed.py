@@ -261,8 +261,8 @@ class Gibbs:
         """Return ln p(words | topics), beta integrated out."""
         words, topics = self.counts.shape
         there = self.counts[self.counts > 0].astype(np.float64)
-        found = gammaln(there + self.eta).sum() - len(there) * gammaln(self.eta)
-        return float(found + topics * gammaln(words * self.eta) - gammaln(self.sums + words * self.eta).sum())
+        result = gammaln(there + self.eta).sum() - len(there) * gammaln(self.eta)
+        return float(result + topics * gammaln(words * self.eta) - gammaln(self.sums + words * self.eta).sum())
 
 
 def estimated(

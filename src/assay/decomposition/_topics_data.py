@@ -124,14 +124,14 @@ def infer_topics(
     return Inferred(gamma, factors, ratios, steps)
 
 
-def expected_counts(documents: Documents, B: np.ndarray, found: Inferred) -> np.ndarray:
+def expected_counts(documents: Documents, B: np.ndarray, inferred: Inferred) -> np.ndarray:
     """Return how often each word is expected to belong to each topic (words, topics)."""
     from assay.decomposition._topics_loops import gather
 
     columns, counts = documents.columns, np.empty_like(B)
 
     def work(piece: tuple[int, int]) -> None:
-        gather(*columns, found.factors, found.ratios, B, *piece, counts)
+        gather(*columns, inferred.factors, inferred.ratios, B, *piece, counts)
 
     words = documents.n_words
     pieces = [(low, min(low + _PIECE, words)) for low in range(0, words, _PIECE)]
@@ -164,15 +164,15 @@ def document_bounds(documents: Documents, factors: WordFactors, alpha: Prior, ga
     from assay.decomposition._topics_loops import log_words
 
     logs = psi(gamma) - psi(gamma.sum(axis=1, keepdims=True))
-    found = np.empty(len(documents))
+    result = np.empty(len(documents))
 
     def work(piece: tuple[int, int]) -> None:
-        log_words(documents.words, documents.counts, documents.offsets, factors.B, logs, *piece, found)
+        log_words(documents.words, documents.counts, documents.offsets, factors.B, logs, *piece, result)
 
     thread_map(work, documents.pieces(), n_jobs=documents.n_jobs)
     if factors.logs.any():
-        found += documents.sums(documents.counts * factors.logs[documents.words])
-    return found + _dirichlet_terms(gamma, alpha, logs)
+        result += documents.sums(documents.counts * factors.logs[documents.words])
+    return result + _dirichlet_terms(gamma, alpha, logs)
 
 
 def topic_bound(weights: np.ndarray, eta: Prior) -> float:
@@ -183,8 +183,8 @@ def topic_bound(weights: np.ndarray, eta: Prior) -> float:
 
 def _dirichlet_terms(weights: np.ndarray, prior: Prior, logs: np.ndarray) -> np.ndarray:
     every = np.broadcast_to(prior, weights.shape[1])
-    found = ((every - weights) * logs + gammaln(weights)).sum(axis=1) - gammaln(weights.sum(axis=1))
-    return found + gammaln(every.sum()) - gammaln(every).sum()
+    result = ((every - weights) * logs + gammaln(weights)).sum(axis=1) - gammaln(weights.sum(axis=1))
+    return result + gammaln(every.sum()) - gammaln(every).sum()
 
 
 MEASURES = ("u_mass", "npmi", "c_v")
@@ -300,6 +300,11 @@ def number_of_topics(model: Any, X: Any, numbers: Sequence[int], *, cv: int = 5,
     numbers : numbers of topics to compare
     cv : int >= 2
     random_state : seed of parts, hidden words and resamples
+
+    Returns
+    -------
+    TopicNumbers
+        Loss of each number, and the one chosen.
 
     Examples
     --------

@@ -139,13 +139,13 @@ def gather(
     B: np.ndarray,
     low: int,
     high: int,
-    found: np.ndarray,
+    result: np.ndarray,
 ) -> None:
     """Write expected counts (words, topics) of words low..high-1: B_wk sum_d t_dk c_dw / n_dw, by the columns of the
     table: documents (nnz,), and where each entry stands among the rows."""
     K = B.shape[1]
     for w in range(low, high):
-        own = found[w]
+        own = result[w]
         for k in range(K):
             own[k] = 0.0
         for p in range(offsets[w], offsets[w + 1]):
@@ -159,7 +159,7 @@ def gather(
 @compiled(reduction=True)
 def log_words(
     words: np.ndarray, counts: np.ndarray, offsets: np.ndarray, B: np.ndarray, logs: np.ndarray, low: int, high: int,
-    found: np.ndarray,
+    result: np.ndarray,
 ) -> None:  # fmt: skip
     """Write sum_w c_w ln sum_k exp(logs_dk) B_wk of documents low..high-1; logs (documents, topics)."""
     K = B.shape[1]
@@ -177,4 +177,4 @@ def log_words(
             for k in range(K):
                 total += t[k] * row[k]
             value += counts[p] * (top + log(total))
-        found[d] = value
+        result[d] = value

@@ -213,13 +213,15 @@ class LinearDiscriminantAnalysis(
             raise AttributeError("covariance_ is kept with store_covariance=True, or another solver than 'svd'.")
         return self.sigma_
 
-    def _keep(self, found: "_Discriminants") -> None:
+    def _keep(self, discriminants: "_Discriminants") -> None:
         """Store what was found; two classes are told apart by the difference of their scores."""
         binary = len(self.classes_) == 2
-        self.rank_, self.scalings_ = found.rank, found.scalings
-        self.explained_variance_ratio_ = found.shares[: self._n_features_out]
-        self.coef_ = found.coef[1:] - found.coef[:1] if binary else found.coef
-        self.intercept_ = found.intercept[1:] - found.intercept[:1] if binary else found.intercept
+        self.rank_, self.scalings_ = discriminants.rank, discriminants.scalings
+        self.explained_variance_ratio_ = discriminants.shares[: self._n_features_out]
+        self.coef_ = discriminants.coef[1:] - discriminants.coef[:1] if binary else discriminants.coef
+        self.intercept_ = (
+            discriminants.intercept[1:] - discriminants.intercept[:1] if binary else discriminants.intercept
+        )
 
     @property
     def xbar_(self) -> np.ndarray:
@@ -284,35 +286,35 @@ class LinearDiscriminantAnalysis(
             return
         shrinkage = 0.0 if self.shrinkage is None else float(self.shrinkage)
         shares = row_shares(rows, len(self.classes_), self._weighing, self.priors_)
-        found = recompute(rows, self.means_, self.sigma_[None], shares, shrinkage)
-        if 2 * found.mu < PROVABLE:
+        result = recompute(rows, self.means_, self.sigma_[None], shares, shrinkage)
+        if 2 * result.mu < PROVABLE:
             for name in ("lda.optimality", "gaussian.mle"):
                 yield NotApplicable(name, Message("why.singular-scatter"))
             return
-        stated = {"covariance": self._weighing, "shrinkage": shrinkage, "mu": found.mu}
+        stated = {"covariance": self._weighing, "shrinkage": shrinkage, "mu": result.mu}
         if len(self.classes_) == 2:
-            yield self._two_class_claim(found, stated)
+            yield self._two_class_claim(result, stated)
         elif self.solver == "eigen" and (shrinkage or self.priors is not None):
             reason = Message("why.total-covariance")
             yield NotApplicable("lda.optimality", reason)
         else:
-            yield self._direction_claim(found, stated)
-        yield linear_claim(self, found)
+            yield self._direction_claim(result, stated)
+        yield linear_claim(self, result)
 
-    def _two_class_claim(self, found: Statistics, stated: dict) -> Claim:
-        (within,), (scale,) = found.matrices, found.scale
+    def _two_class_claim(self, statistics: Statistics, stated: dict) -> Claim:
+        (within,), (scale,) = statistics.matrices, statistics.scale
         w, apart = self.coef_[0] / scale, (self.means_[1] - self.means_[0]) * scale
         u = w * (w @ apart) / (w @ within @ w)
         largest = np.abs(self.means_).max(axis=0) * scale
-        excess = float(np.linalg.norm(apart - within @ u)) + found.slack * float(np.linalg.norm(u))
+        excess = float(np.linalg.norm(apart - within @ u)) + statistics.slack * float(np.linalg.norm(u))
         excess += 1e-14 * float(np.linalg.norm(np.abs(apart) + largest))
-        params, witness = {**stated, "form": "two-class"}, {"exponents": found.exponents[0]}
+        params, witness = {**stated, "form": "two-class"}, {"exponents": statistics.exponents[0]}
         if self._weighing == "priors":
             params["priors"] = self.priors_.tolist()
-        return Claim("lda.optimality", outward(excess**2 / found.mu), params=params, witness=witness)
+        return Claim("lda.optimality", outward(excess**2 / statistics.mu), params=params, witness=witness)
 
-    def _direction_claim(self, found: Statistics, stated: dict) -> Claim:
-        (within,), (scale,) = found.matrices, found.scale
+    def _direction_claim(self, statistics: Statistics, stated: dict) -> Claim:
+        (within,), (scale,) = statistics.matrices, statistics.scale
         apart = (self.means_ - self.xbar_) * np.sqrt(self.priors_)[:, None] * scale
         between = apart.T @ apart
         w = self.scalings_[:, 0] / scale
@@ -320,11 +322,11 @@ class LinearDiscriminantAnalysis(
         top = float(eigh(between, within, eigvals_only=True)[-1])
         size, largest = float(np.linalg.norm(apart)), np.abs(self.means_).max(axis=0) * scale
         off = 64 * _UNIT * len(apart) ** 1.5 * float(np.linalg.norm(largest))
-        rounding_error = 1e-13 * size**2 + (2 * size + off) * off + 8 * found.slack * top
-        tau = top + rounding_error / found.mu + 1e-12
+        rounding_error = 1e-13 * size**2 + (2 * size + off) * off + 8 * statistics.slack * top
+        tau = top + rounding_error / statistics.mu + 1e-12
         params = {**stated, "form": "direction", "tau": tau, "priors": self.priors_.tolist()}
-        excess = tau - ratio * (1 - 2 * found.slack / found.mu) + rounding_error / found.mu
-        witness = {"exponents": found.exponents[0], "direction": self.scalings_[:, 0].copy()}
+        excess = tau - ratio * (1 - 2 * statistics.slack / statistics.mu) + rounding_error / statistics.mu
+        witness = {"exponents": statistics.exponents[0], "direction": self.scalings_[:, 0].copy()}
         return Claim("lda.optimality", outward(excess), params=params, witness=witness)
 
 
@@ -358,10 +360,10 @@ def _discriminants(
         ratios, turn = ratios[::-1], turned.T[::-1]
     most = min(len(means) - 1, means.shape[1])
     scalings = np.zeros((means.shape[1], most))
-    found = min(most, len(turn))
-    scalings[:, :found] = whiten @ turn[:found].T
+    result = min(most, len(turn))
+    scalings[:, :result] = whiten @ turn[:result].T
     variance = np.zeros(most)
-    variance[:found] = ratios[:found]
+    variance[:result] = ratios[:result]
     total = ratios.sum()
     return _Discriminants(coef, intercept, scalings, variance / total if total > 0 else variance, int(kept.sum()))
 

@@ -52,7 +52,17 @@ class ClassSums(NamedTuple):
 
 
 class Scatter(NamedTuple):
-    """Scatter within classes, between them, and of all rows, each (d, d)."""
+    """Scatter within classes, between them, and of all rows, each (d, d).
+
+    Parameters
+    ----------
+    within : ndarray
+        Scatter within classes.
+    between : ndarray
+        Scatter between classes.
+    total : ndarray
+        Scatter of all rows.
+    """
 
     within: np.ndarray
     between: np.ndarray
@@ -62,6 +72,20 @@ class Scatter(NamedTuple):
 def scatter_matrices(X: Any, y: Any) -> Scatter:
     """Return S_w, S_b and S_t of rows X with labels y.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    y : array-like
+        Labels.
+
+    Returns
+    -------
+    Scatter
+        The three matrices.
+
+    Examples
+    --------
     >>> S = scatter_matrices([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
     >>> [matrix.item() for matrix in map(np.round, S)]
     [4.0, 100.0, 104.0]
@@ -79,6 +103,20 @@ def between_two_classes(X: Any, y: Any) -> np.ndarray:
     """Return (mu_0 - mu_1)(mu_0 - mu_1)^T of two classes, (d, d), of rank 1: the scatter between classes of Fisher's
     criterion. That of `scatter_matrices` is n_0 n_1 / n times it.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    y : array-like
+        Labels.
+
+    Returns
+    -------
+    ndarray
+        The scatter matrix.
+
+    Examples
+    --------
     >>> between_two_classes([[0.0, 0.0], [2.0, 2.0], [1.0, 3.0]], [0, 0, 1]).tolist()
     [[0.0, -0.0], [-0.0, 4.0]]
     """
@@ -93,6 +131,22 @@ def between_two_classes(X: Any, y: Any) -> np.ndarray:
 def fisher_ratio(w: Any, between: np.ndarray, within: np.ndarray) -> float:
     """Return J(w) = (w^T S_b w) / (w^T S_w w), which does not change with the length of w.
 
+    Parameters
+    ----------
+    w : array-like
+        A direction.
+    between : ndarray
+        Scatter between classes.
+    within : ndarray
+        Scatter within classes.
+
+    Returns
+    -------
+    float
+        The ratio.
+
+    Examples
+    --------
     >>> fisher_ratio([2.0], np.array([[9.0]]), np.array([[3.0]]))
     3.0
     """
@@ -104,12 +158,34 @@ def fisher_direction(within: np.ndarray, difference: np.ndarray) -> np.ndarray:
     """Return w = S_w^+ (mu_1 - mu_0), the direction of the largest Fisher ratio of two classes.
 
     S_w^+ is the inverse, or for a singular matrix the pseudo-inverse from its spectral decomposition.
+
+    Parameters
+    ----------
+    within : ndarray
+        Scatter within classes.
+    difference : ndarray
+        Difference of the means.
+
+    Returns
+    -------
+    ndarray
+        The direction.
     """
     return pinvh(within) @ np.asarray(difference, dtype=np.float64)
 
 
 class TraceRatio(NamedTuple):
-    """Orthonormal directions (d, k), the trace ratio they reach, and the ratio at each iteration."""
+    """Orthonormal directions (d, k), the trace ratio they reach, and the ratio at each iteration.
+
+    Parameters
+    ----------
+    directions : ndarray
+        Orthonormal directions, one in each column.
+    ratio : float
+        The trace ratio.
+    history : list of float
+        The ratio at each iteration.
+    """
 
     directions: np.ndarray
     ratio: float
@@ -126,6 +202,24 @@ def trace_ratio(
     its fixed point is the maximum (Wang et al. 2007). The eigenvectors of S_w^-1 S_b maximise another
     criterion,
     tr((W^T S_w W)^-1 W^T S_b W).
+
+    Parameters
+    ----------
+    between : ndarray
+        Scatter between classes.
+    within : ndarray
+        Scatter within classes.
+    k : int
+        Number of directions.
+    tol : float, default=1e-12
+        Gain that ends the iterations.
+    max_iter : int, default=200
+        Largest number of iterations.
+
+    Returns
+    -------
+    TraceRatio
+        Directions and ratio.
     """
     ratio, history = 0.0, []
     directions = np.eye(len(within))[:, :k]
@@ -294,12 +388,12 @@ def _estimate(model: Any, X: np.ndarray) -> np.ndarray:
     estimator.fit(X)
     if not hasattr(estimator, "covariance_"):
         raise refuse(model, f"{type(estimator).__name__} does not have a covariance_ attribute after its fit.")
-    found, d = np.atleast_2d(np.asarray(estimator.covariance_, dtype=np.float64)), X.shape[1]
-    if found.shape != (d, d) or not np.isfinite(found).all():
+    result, d = np.atleast_2d(np.asarray(estimator.covariance_, dtype=np.float64)), X.shape[1]
+    if result.shape != (d, d) or not np.isfinite(result).all():
         raise refuse(
-            model, f"{type(estimator).__name__}.covariance_ must be ({d}, {d}) finite numbers; got {found.shape}."
+            model, f"{type(estimator).__name__}.covariance_ must be ({d}, {d}) finite numbers; got {result.shape}."
         )
-    return (found + found.T) / 2
+    return (result + result.T) / 2
 
 
 def _fourth_power_of_all(block: Block, mean: np.ndarray, scale: np.ndarray) -> float:
@@ -368,9 +462,9 @@ def recompute(
     return Statistics(matrices, scale, slack, max(off, float(offset.max()) + 4 * gamma(rows)), 0.5 * least)
 
 
-def linear_claim(model: Any, found: Statistics) -> Claim:
+def linear_claim(model: Any, statistics: Statistics) -> Claim:
     """Return claim gaussian.mle of a linear discriminant analysis with a fixed shrinkage."""
-    priors, (S,), (scale,) = model.priors_, found.matrices, found.scale
+    priors, (S,), (scale,) = model.priors_, statistics.matrices, statistics.scale
     centre = priors @ model.means_
     t, logs = (model.means_ - centre) * scale, np.log(priors)
     middle = t / 2
@@ -381,15 +475,15 @@ def linear_claim(model: Any, found: Statistics) -> Claim:
     error = 64 * _UNIT * (len(priors) + 2) * size + 1e-300
     rounding = 8 * (2 * d + 32) * _UNIT
     rest = np.abs(t - u @ S) + 2 * error + rounding * (np.abs(t) + np.abs(u) @ np.abs(S))
-    distance = (np.linalg.norm(rest, axis=1) + found.slack * np.linalg.norm(u, axis=1)) / found.mu
+    distance = (np.linalg.norm(rest, axis=1) + statistics.slack * np.linalg.norm(u, axis=1)) / statistics.mu
     score = model.coef_ @ centre + model.intercept_ - logs + np.einsum("ij,ij->i", u, middle)
     magnitude = np.abs(u) @ size + np.einsum("ij,ij->i", np.abs(u), np.abs(middle) + 4 * error / rounding)
     off = np.abs(score) + rounding * (magnitude + np.abs(model.intercept_) + np.abs(logs) + 1)
     at_centre = off + distance * np.linalg.norm(np.abs(middle) + error, axis=1)
     value = outward(1.001 * float(max(distance.max(), at_centre.max())))
     shrinkage = 0.0 if model.shrinkage is None else float(model.shrinkage)
-    params = found.stated("linear", shrinkage, model) | {"covariance": model._weighing}
-    return Claim("gaussian.mle", value, params=params, witness=found.witness(model.means_, model.sigma_[None]))
+    params = statistics.stated("linear", shrinkage, model) | {"covariance": model._weighing}
+    return Claim("gaussian.mle", value, params=params, witness=statistics.witness(model.means_, model.sigma_[None]))
 
 
 def quadratic_claim(model: Any, rows: Rows) -> Claim | NotApplicable:
@@ -399,45 +493,53 @@ def quadratic_claim(model: Any, rows: Rows) -> Claim | NotApplicable:
         return NotApplicable("gaussian.mle", reason)
     shares, eigen = row_shares(rows, len(model.classes_), "apart"), model.solver == "eigen"
     share = float(model.shrinkage or 0.0) if eigen else float(model.reg_param)
-    found = recompute(rows, model.means_, model.sigma_, shares, share, eigen)
-    if 2 * found.mu < PROVABLE:
+    result = recompute(rows, model.means_, model.sigma_, shares, share, eigen)
+    if 2 * result.mu < PROVABLE:
         return NotApplicable("gaussian.mle", Message("why.singular-class"))
-    finest = found.scale.max(axis=0)
-    precision = np.linalg.inv(found.matrices) * found.scale[:, :, None] * found.scale[:, None, :]
-    parts = [_class_score(model, found, precision[k], k) for k in range(len(shares))]
+    finest = result.scale.max(axis=0)
+    precision = np.linalg.inv(result.matrices) * result.scale[:, :, None] * result.scale[:, None, :]
+    parts = [_class_score(model, result, precision[k], k) for k in range(len(shares))]
     A, w, b, errors = (np.array(part) for part in zip(*parts))
     if len(shares) == 2:
         A, w, b, errors = A[1:] - A[:1], w[1:] - w[:1], b[1:] - b[:1], errors.sum(axis=0, keepdims=True)
     stored = (model.quadratic_ / np.outer(finest, finest), model.linear_ / finest, model.constant_)
     ours = (A / np.outer(finest, finest), w / finest, b)
     gaps = [
-        np.linalg.norm((one - other).reshape(len(b), -1), axis=1)
-        + 64 * _UNIT * np.linalg.norm(one.reshape(len(b), -1), axis=1)
-        for one, other in zip(stored, ours)
+        np.linalg.norm((item - other).reshape(len(b), -1), axis=1)
+        + 64 * _UNIT * np.linalg.norm(item.reshape(len(b), -1), axis=1)
+        for item, other in zip(stored, ours)
     ]
     value = outward(1.001 * float((np.stack(gaps, axis=1) + errors).max()))
-    witness = found.witness(model.means_, model.sigma_) | {"precision": precision}
-    params = found.stated("quadratic-shrunk" if eigen else "quadratic", share, model)
+    witness = result.witness(model.means_, model.sigma_) | {"precision": precision}
+    params = result.stated("quadratic-shrunk" if eigen else "quadratic", share, model)
     return Claim("gaussian.mle", value, params=params, witness=witness)
 
 
-def _class_score(model: Any, found: Statistics, precision: np.ndarray, k: int) -> tuple[Any, Any, float, np.ndarray]:
+def _class_score(
+    model: Any, statistics: Statistics, precision: np.ndarray, k: int
+) -> tuple[Any, Any, float, np.ndarray]:
     """Return A, w, b of the score of class k in the rows' units, and bounds of their errors in scaled columns."""
-    S, scale, d = found.matrices[k], found.scale[k], model.means_.shape[1]
+    S, scale, d = statistics.matrices[k], statistics.scale[k], model.means_.shape[1]
     P = (precision + precision.T) / 2 / scale[:, None] / scale
     t = (model.means_[k] - model.center_) * scale
-    off = float(np.linalg.norm(found.error + 64 * _UNIT * (np.abs(model.means_[k]) + np.abs(model.center_)) * scale))
+    off = float(
+        np.linalg.norm(statistics.error + 64 * _UNIT * (np.abs(model.means_[k]) + np.abs(model.center_)) * scale)
+    )
     rounding = 8 * (2 * d + 32) * _UNIT
     rest = np.abs(np.eye(d) - S @ P) + rounding * (np.eye(d) + np.abs(S) @ np.abs(P))
     size, length = float(np.linalg.norm(P)), float(np.linalg.norm(t)) + off
-    distance = (float(np.linalg.norm(rest)) + found.slack * size) / found.mu
+    distance = (float(np.linalg.norm(rest)) + statistics.slack * size) / statistics.mu
     L = cholesky(S, lower=True)
-    loose = float(np.linalg.norm(S - L @ L.T)) + rounding * float(np.linalg.norm(np.abs(L) @ np.abs(L).T)) + found.slack
+    loose = (
+        float(np.linalg.norm(S - L @ L.T))
+        + rounding * float(np.linalg.norm(np.abs(L) @ np.abs(L).T))
+        + statistics.slack
+    )
     volume = 2 * float(np.log(np.diag(L)).sum() - np.log(scale).sum())
     b = float(np.log(model.priors_[k]) - 0.5 * t @ P @ t - 0.5 * volume)
     reach = distance + rounding * size
     swing = reach * length + (size + distance) * off * 2
-    constant = swing * length + d * loose / (found.mu - min(loose, 0.5 * found.mu))
+    constant = swing * length + d * loose / (statistics.mu - min(loose, 0.5 * statistics.mu))
     constant += rounding * (np.abs(np.log(np.diag(L))).sum() + 100 * d + abs(volume) + abs(b) + 10)
     outer = np.outer(scale, scale)
     return -0.5 * P * outer, P @ t * scale, b, np.array([reach, swing, constant])

@@ -98,7 +98,10 @@ class AdaBoost(TreeModel, HomogeneousEnsemble):
             columns = self.node_column_[self.tree_root_[split]]
             return np.bincount(columns, weights=weights[split], minlength=self.n_features_in_) / total
         try:
-            return np.asarray(sum(w * one.feature_importances_ for w, one in zip(weights, self.estimators_))) / total
+            return (
+                np.asarray(sum(w * estimator.feature_importances_ for w, estimator in zip(weights, self.estimators_)))
+                / total
+            )
         except AttributeError as error:
             raise AttributeError(
                 f"feature_importances_: {type(self._base()).__name__} does not have a feature_importances_ attribute."
@@ -134,12 +137,12 @@ def margin_statement(model: Any, rows: Rows) -> Iterator[Statement | NotApplicab
 
 
 def _margin_bound(margins: np.ndarray, base: Space, delta: str) -> Claim | NotApplicable:
-    found = margin.boosting_margin_bound(margins - 1e-12, float(delta), base.log_growth)
-    if found.bound >= 1:
+    result = margin.boosting_margin_bound(margins - 1e-12, float(delta), base.log_growth)
+    if result.bound >= 1:
         why = Message("why.small-vote-margins", rows=len(margins))
         return Vacuous("margin.boosting", why, delta)
-    params = {"class": base.descriptor(), "exponent": found.exponent, "rows": len(margins)}
-    return error_rate("margin.boosting", found.bound, params, "train", delta)
+    params = {"class": base.descriptor(), "exponent": result.exponent, "rows": len(margins)}
+    return error_rate("margin.boosting", result.bound, params, "train", delta)
 
 
 def margin_facts(model: Any, rows: Rows, cap: float, bound: float, weights: np.ndarray) -> Iterator[Any]:
@@ -306,7 +309,7 @@ class AdaBoostClassifier(ClassifierMixin, AdaBoost):
                 self._warn_of_overflow(len(members))
                 break
             weight = stretched / rounds[-1][2]
-            product = float(np.prod([one[2] for one in rounds]))
+            product = float(np.prod([round_[2] for round_ in rounds]))
             if log.step(product, error) or error <= _PERFECT or error >= 1 - 1 / K:
                 break
         if not members:
@@ -332,7 +335,7 @@ class AdaBoostClassifier(ClassifierMixin, AdaBoost):
         if stumps:
             self.keep_nodes(joined(members))
         self.seeds_ = seeds[: len(members)]
-        self.estimator_weights_, self.estimator_errors_, self.normalisers_ = (np.array(one) for one in zip(*rounds))
+        self.estimator_weights_, self.estimator_errors_, self.normalisers_ = (np.array(item) for item in zip(*rounds))
         self.edges_ = 0.5 - self.estimator_errors_
         self.sample_weights_, self.first_weights_ = weight, first
         total = np.abs(self.estimator_weights_).sum()

@@ -173,7 +173,7 @@ class BaggingClassifier(Vote, Bagging):
         given = routed_to(self, "decision_function", params)
         X = self._rows(X)
         parts = zip(self.members_, self.member_columns_)
-        return np.mean([one.decision_function(self._part(X, None, at), **given) for one, at in parts], axis=0)
+        return np.mean([item.decision_function(self._part(X, None, at), **given) for item, at in parts], axis=0)
 
     def _training_error(self, data: Any) -> float:
         total = sum(self._every_value(data.X))
@@ -182,8 +182,8 @@ class BaggingClassifier(Vote, Bagging):
 
 def _all_have(model: Any, method: str) -> bool:
     """Tell whether the members, or before the fit the base learner, have a method; raise the reason if not."""
-    for one in getattr(model, "members_", None) or [model._base()]:
-        getattr(one, method)
+    for item in getattr(model, "members_", None) or [model._base()]:
+        getattr(item, method)
     return True
 
 

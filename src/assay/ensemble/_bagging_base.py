@@ -197,7 +197,7 @@ class Bagging(ParallelEnsemble, HomogeneousEnsemble):
         if not (self.warm_start and self._fitted):
             self.draws_ = [draw] * len(seeds)
             return [], seeds
-        kept = [Fitted(*one) for one in zip(self.estimators_, self.member_seconds_, self.epoch_errors_)]
+        kept = [Fitted(*item) for item in zip(self.estimators_, self.member_seconds_, self.epoch_errors_)]
         self.draws_ = [*self.draws_[: len(kept)], *[draw] * (len(seeds) - len(kept))]
         return kept, np.concatenate([self.seeds_, seeds[len(kept) :]])
 
@@ -314,7 +314,7 @@ class Bagging(ParallelEnsemble, HomogeneousEnsemble):
     def _stopped(self, model: Any, sample: Sample, data: Any, n_classes: int) -> tuple[Any, np.ndarray]:
         held = np.setdiff1d(np.arange(self.n_rows_), sample.rows)
         rows, rest = (self._part(data.X, at, sample.columns) for at in (sample.rows, held))
-        found = stopped(
+        result = stopped(
             model,
             (rows, data.y[sample.rows]),
             (rest, data.y[held]),
@@ -322,7 +322,7 @@ class Bagging(ParallelEnsemble, HomogeneousEnsemble):
             epochs=int(self.max_epochs),
             patience=int(self.patience),
         )
-        return found.model, found.errors
+        return result.model, result.errors
 
     def _takes_weights(self, model: Any, n_classes: int, present: int) -> bool:
         """Tell whether a sample is told to a member as how often each row counts; not to a classifier if a class is
@@ -337,13 +337,13 @@ class Bagging(ParallelEnsemble, HomogeneousEnsemble):
 
     def _join(self, trees: bool, made: list[Fitted]) -> None:
         """Keep members and, if they are trees, all their nodes in one set of arrays with the columns of the whole."""
-        self.epoch_errors_ = [one.epochs for one in made]
-        self.member_seconds_ = np.array([one.seconds for one in made])
-        self.member_columns_ = np.stack([one.columns for one in self._samples()])
+        self.epoch_errors_ = [item.epochs for item in made]
+        self.member_seconds_ = np.array([item.seconds for item in made])
+        self.member_columns_ = np.stack([sample.columns for sample in self._samples()])
         self.drop_nodes()
-        self.members_ = [] if trees else [one.model for one in made]
+        self.members_ = [] if trees else [item.model for item in made]
         if trees:
-            self.keep_nodes(joined([_placed(one.model.nodes_, of) for one, of in zip(made, self.member_columns_)]))
+            self.keep_nodes(joined([_placed(item.model.nodes_, of) for item, of in zip(made, self.member_columns_)]))
 
     # What the members say
     # ----------------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ class Bagging(ParallelEnsemble, HomogeneousEnsemble):
     def estimators_samples_(self) -> list[np.ndarray]:
         """Row numbers of each member's sample, repeated as often as drawn."""
         check_is_fitted(self)
-        return [one.rows for one in self._samples()]
+        return [sample.rows for sample in self._samples()]
 
     def _samples(self) -> Iterator[Sample]:
         yield from (self._sample(seed, draw) for seed, draw in zip(self.seeds_.tolist(), self.draws_))
@@ -410,8 +410,8 @@ class Bagging(ParallelEnsemble, HomogeneousEnsemble):
         if self.has_nodes:
             return mean_values(self.nodes_.check(self.n_features_in_), X, self.n_jobs)
         n_jobs = 1 if given and self.n_jobs is None else self.n_jobs  # metadata may not be made for threads
-        said = thread_map(lambda t: self._member_values(t, X, **given), range(self._n_members), n_jobs=n_jobs)
-        return np.sum(said, axis=0) / len(said)
+        outputs = thread_map(lambda t: self._member_values(t, X, **given), range(self._n_members), n_jobs=n_jobs)
+        return np.sum(outputs, axis=0) / len(outputs)
 
     def _every_value(self, X: Any) -> Iterator[np.ndarray]:
         yield from (self._member_values(t, X) for t in range(self._n_members))
@@ -424,7 +424,7 @@ class Bagging(ParallelEnsemble, HomogeneousEnsemble):
             warn_of_unseen("estimators")
         self._keep_out_of_bag(out_of_bag(self._every_value(data.X), out, data.y, n_classes), data.y)
 
-    def _keep_out_of_bag(self, found: Curve, y: np.ndarray) -> None:
+    def _keep_out_of_bag(self, curve: Curve, y: np.ndarray) -> None:
         raise NotImplementedError
 
     def _training_error(self, data: Read) -> float:

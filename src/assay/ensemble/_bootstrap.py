@@ -247,11 +247,11 @@ def forest_out_of_bag(forest: Any, data: Any) -> None:
         forest.oob_score_ = oob_score(forest, r2_score, y[seen], mean[seen])
 
 
-def oob_score(model: Any, usual: Any, y: np.ndarray, said: np.ndarray) -> float:
+def oob_score(model: Any, usual: Any, y: np.ndarray, predicted: np.ndarray) -> float:
     """Return the score of the rows that are out of a bag, by the function that `oob_score` is, or the usual one."""
     if not len(y):
         return float("nan")
-    return float((model.oob_score if callable(model.oob_score) else usual)(y, said))
+    return float((model.oob_score if callable(model.oob_score) else usual)(y, predicted))
 
 
 def pruned(nodes: Nodes, X: np.ndarray, y: np.ndarray, n_classes: int) -> Nodes:
@@ -299,8 +299,8 @@ def stopped(model: Any, data: tuple, held: tuple, *, classes: np.ndarray | None,
         if not len(yh):
             best, best_epoch = model, epoch
             continue
-        said = model.predict(Xh)
-        error = float((said != yh).mean() if classes is not None else ((said - yh) ** 2).mean())
+        predicted = model.predict(Xh)
+        error = float((predicted != yh).mean() if classes is not None else ((predicted - yh) ** 2).mean())
         errors.append(error)
         if error < least:
             best, best_epoch, least = deepcopy(model), epoch, error

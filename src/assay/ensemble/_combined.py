@@ -86,7 +86,7 @@ class MemberOutput:
 
 def outputs(members: Sequence[Any], links: np.ndarray, rows: Rows) -> list[MemberOutput]:
     """Return the members with what their links need."""
-    return [MemberOutput(one, link, _needed(one, link, rows)) for one, link in zip(members, links.tolist())]
+    return [MemberOutput(member, link, _needed(member, link, rows)) for member, link in zip(members, links.tolist())]
 
 
 def _needed(member: Any, link: int, rows: Rows) -> Any:
@@ -94,10 +94,10 @@ def _needed(member: Any, link: int, rows: Rows) -> Any:
     if _of_leaves(member) and link in (LEAVES, SCORE):
         return None
     kinds = (Decided,) if link == VOTE else (Scores, Tally) if is_classifier(member) else (Predictions,)
-    found = next((one for one in member.evidence(rows) if isinstance(one, kinds)), None)
-    if found is None:
+    result = next((item for item in member.evidence(rows) if isinstance(item, kinds)), None)
+    if result is None:
         raise ValueError(f"a {type(member).__name__} has no scores.")
-    return found
+    return result
 
 
 def _of_leaves(member: Any) -> bool:
@@ -215,21 +215,23 @@ def _first(member: Any, links: Sequence[int], ask: Any) -> int:
     rows = MemoryRows(X, np.zeros(PROBES))
     try:
         said = np.asarray(ask(X), dtype=np.float64).reshape(PROBES, -1)
-        found = (link for link in links if _agrees(MemberOutput(member, link, _needed(member, link, rows)), rows, said))
-        return next(found, -1)
+        result = (
+            link for link in links if _agrees(MemberOutput(member, link, _needed(member, link, rows)), rows, said)
+        )
+        return next(result, -1)
     except (AttributeError, ValueError):  # a member of a member is from outside, or the member has no scores
         return -1
 
 
-def _agrees(output: MemberOutput, rows: Rows, said: np.ndarray) -> bool:
+def _agrees(output: MemberOutput, rows: Rows, predicted: np.ndarray) -> bool:
     """Tell whether a link gives what the member said, on the rows that rounding does not leave open."""
     with np.errstate(all="ignore"):
         values, errors = output.of(next(iter(rows.blocks())))
-    if values.shape != said.shape:
+    if values.shape != predicted.shape:
         return False
-    size = 1 + np.abs(said)
+    size = 1 + np.abs(predicted)
     known = (errors <= 1e-3 * size).all(axis=1)
-    return bool(np.all((np.abs(values - said) <= 4 * errors + 1e-12 * size)[known]))
+    return bool(np.all((np.abs(values - predicted) <= 4 * errors + 1e-12 * size)[known]))
 
 
 def score(member: Any, X: Any) -> np.ndarray:
@@ -267,7 +269,7 @@ def mean_of(said: Sequence[Output], weights: np.ndarray) -> Output:
     """Return the weighted mean of predicted numbers."""
     shares = weights / weights.sum()
     values, errors = weighted_sum(said, shares)
-    size = sum(w * np.abs(one) for w, (one, _) in zip(shares.tolist(), said))
+    size = sum(w * np.abs(item) for w, (item, _) in zip(shares.tolist(), said))
     return values, errors + 8 * (len(said) + 4) * UNIT * size
 
 
@@ -293,7 +295,7 @@ class Task(NamedTuple):
 def fit_members(owner: Any, tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
     """Return clones of the learners, each fitted to its rows, side by side; one that fails is named."""
     made = fit_some(owner, tasks, n_jobs)
-    if any(one is None for one in made):
+    if any(item is None for item in made):
         raise KeyboardInterrupt
     return made
 
@@ -383,7 +385,7 @@ class CombinedLearner(Learner):
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
         """Return X as members take it: an array of numbers, or as it is if a learner from outside may read more."""
-        if all(is_ours(one) for one in self._bases()):
+        if all(is_ours(base) for base in self._bases()):
             finite: Any = "allow-nan" if self._reads_gaps() else True
             sparse = "csr" if self._reads_sparse() else False
             return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=finite, accept_sparse=sparse)
@@ -394,12 +396,12 @@ class CombinedLearner(Learner):
 
     def _reads_gaps(self) -> bool:
         """Tell whether every learner reads rows that lack values."""
-        return all(hasattr(one, "fit") and get_tags(one).input_tags.allow_nan for one in self._bases())
+        return all(hasattr(base, "fit") and get_tags(base).input_tags.allow_nan for base in self._bases())
 
     def _reads_sparse(self) -> bool:
         """Tell whether every learner reads sparse rows."""
         bases = self._bases() if self.sparse_too else []
-        return bool(bases) and all(hasattr(one, "fit") and get_tags(one).input_tags.sparse for one in bases)
+        return bool(bases) and all(hasattr(base, "fit") and get_tags(base).input_tags.sparse for base in bases)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -414,9 +416,9 @@ class CombinedLearner(Learner):
         y = _check_y(y, y_numeric=not classify, estimator=self)
         check_consistent_length(X, y)
         if sample_weight is not None and not _routing_enabled():
-            for one in self._bases():
-                if not _takes_weights(one):
-                    raise TypeError(f"Underlying estimator {type(one).__name__} does not support sample weights.")
+            for base in self._bases():
+                if not _takes_weights(base):
+                    raise TypeError(f"Underlying estimator {type(base).__name__} does not support sample weights.")
             if hasattr(X, "shape"):
                 sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not classify:
@@ -431,10 +433,12 @@ class CombinedLearner(Learner):
         return codes.astype(np.int64), sample_weight
 
     def _check_kinds(self, learners: Sequence[Any], classify: bool) -> None:
-        for one in learners:
-            if not hasattr(one, "fit") or not (is_classifier(one) if classify else is_regressor(one)):
+        for learner in learners:
+            if not hasattr(learner, "fit") or not (is_classifier(learner) if classify else is_regressor(learner)):
                 kind = "classifier" if classify else "regressor"
-                raise refuse(self, f"The estimator {type(one).__name__} should be a {kind} with fit; got {one!r}.")
+                raise refuse(
+                    self, f"The estimator {type(learner).__name__} should be a {kind} with fit; got {learner!r}."
+                )
 
     # The stored form
     # ----------------------------------------------------------------------------------------
@@ -446,12 +450,12 @@ class CombinedLearner(Learner):
         self._keep(members)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
-        for one in self.members_:
-            if not is_ours(one):
+        for member in self.members_:
+            if not is_ours(member):
                 raise refuse(
                     self,
-                    f"a certificate is about members that the checker re-runs; {type(one).__name__} is no learner of "
-                    "Assay.",
+                    f"a certificate is about members that the checker re-runs; {type(member).__name__} is not a "
+                    "learner of Assay.",
                 )
         return super()._known_rows(X, y, sample_weight)
 
@@ -474,7 +478,7 @@ class CombinedLearner(Learner):
     def _bounded(self, block: Block, members: Sequence[MemberOutput]) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores or numbers of a block, and how far rounding can move them."""
         with np.errstate(all="ignore"):
-            values, errors = self._combine([one.of(block) for one in members], block)
+            values, errors = self._combine([member.of(block) for member in members], block)
         return values, errors.max(axis=1)
 
     def _combine(self, said: Sequence[Output], block: Block) -> Output:
@@ -484,7 +488,7 @@ class CombinedLearner(Learner):
 
 def _takes_weights(learner: Any) -> bool:
     """Tell whether `fit` of a learner names sample_weight, or takes any keyword."""
-    kinds = [one.kind for one in signature(learner.fit).parameters.values()]
+    kinds = [parameter.kind for parameter in signature(learner.fit).parameters.values()]
     return has_fit_parameter(learner, "sample_weight") or Parameter.VAR_KEYWORD in kinds
 
 

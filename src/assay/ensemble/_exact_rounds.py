@@ -126,12 +126,12 @@ class ExactRounds:
         return np.where(flat, 0.0, gain / np.where(flat, 1.0, curve))
 
     def _minimisers(self, at: np.ndarray, residuals: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
-        found, order = np.zeros(n), np.argsort(at, kind="stable")
+        result, order = np.zeros(n), np.argsort(at, kind="stable")
         bounds = np.append(np.flatnonzero(np.diff(at[order], prepend=-1)), len(at))
         for start, stop in pairwise(bounds):
             own = order[start:stop]
-            found[at[own[0]]] = minimiser(self.loss, residuals[own], weight[own])
-        return found
+            result[at[own[0]]] = minimiser(self.loss, residuals[own], weight[own])
+        return result
 
 
 def minimiser(loss: Loss, residuals: np.ndarray, weight: np.ndarray) -> float:

@@ -150,7 +150,7 @@ class Forest(ParallelEnsemble):
         alike = len(now or ()) == len(before or ()) if several else True
         pairs = zip(now, before) if several else [(now, before)]  # type: ignore[arg-type]
         outputs = 1 if data.y.ndim == 1 else data.y.shape[1]
-        same = all(np.array_equal(one, two) for one, two in pairs) if before is not None else True
+        same = all(np.array_equal(item, two) for item, two in pairs) if before is not None else True
         if not alike or not same or (before is None and self.node_value_.shape[1] != outputs):
             if before is not None:
                 self.classes_ = before

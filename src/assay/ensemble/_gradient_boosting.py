@@ -291,8 +291,8 @@ class _GradientBoosting(Boosted):
         load = nodes.impurity * nodes.weight
         drops = load[inner] - load[nodes.child[inner]] - load[nodes.child[inner] + 1]
         tree = np.searchsorted(nodes.root, inner, side="right") - 1
-        found = np.bincount(nodes.column[inner], drops / nodes.weight[nodes.root[tree]], self.n_features_in_)
-        return found / found.sum() if found.sum() > 0 else found
+        result = np.bincount(nodes.column[inner], drops / nodes.weight[nodes.root[tree]], self.n_features_in_)
+        return result / result.sum() if result.sum() > 0 else result
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -170,7 +170,7 @@ class SpreadRows:
         wanted = [None if division.sums is None else np.empty(0) for division in divisions]
         orders = [division._replace(sums=sums) for division, sums in zip(divisions, wanted)]
         results = self.workers.each("divide", orders)
-        found: list[list[Any]] = [[] for _ in divisions]
+        result: list[list[Any]] = [[] for _ in divisions]
 
         def work(i: int) -> None:
             sums = divisions[i].sums
@@ -178,10 +178,10 @@ class SpreadRows:
                 sums[:] = 0
                 for parts in results:
                     np.add(sums, parts[i], out=sums)
-                found[i] = [search(i, columns) for columns in self._stretches]
+                result[i] = [search(i, columns) for columns in self._stretches]
 
         thread_map(work, range(len(divisions)), n_jobs=self.n_jobs)
-        return found
+        return result
 
 
 class WorkerStore(Store):
@@ -218,9 +218,9 @@ def worker_store(learner: Any, loss: Loss, binner: Binner, rows: Rows, draw: Dra
 
 def sampled_on_workers(rows: Rows, numbers: np.ndarray, draw: Draw | None) -> np.ndarray:
     """Return the training rows among those of the given numbers, which ascend."""
-    found: dict[int, np.ndarray] = {}
-    rows.collect(found.__setitem__, _training_rows, numbers, draw)
-    return np.concatenate([found[start] for start in sorted(found)])
+    results: dict[int, np.ndarray] = {}
+    rows.collect(results.__setitem__, _training_rows, numbers, draw)
+    return np.concatenate([results[start] for start in sorted(results)])
 
 
 def _training_rows(block: Block, numbers: np.ndarray, draw: Draw | None) -> np.ndarray:

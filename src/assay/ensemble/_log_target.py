@@ -143,9 +143,9 @@ class LogTargetRegressor(RegressorMixin, CombinedLearner):
         check_is_fitted(self, "members_")
         return self._inverted(self._rows(X, reset=False))
 
-    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+    def _combine(self, outputs: Sequence[Output], block: Block) -> Output:
         origin, unit, top = self.target_scale_.tolist()
-        values, errors = said[0]
+        values, errors = outputs[0]
         grown = np.exp(np.clip(values + errors, 0.0, top))
         rounding = 64 * UNIT * (abs(origin) + unit * grown)
         moved = np.minimum(errors, top) * unit * grown

@@ -223,11 +223,11 @@ class Search:
 
         thread_map(work, range(d), n_jobs=self.n_jobs)
         height = np.where(places < 0, -1.0, np.abs(edges)).ravel()
-        found = [Side(-1, 0.0, 0, 1 if whole >= 0 else -1)] if abs(whole) >= height.max() else []
+        result = [Side(-1, 0.0, 0, 1 if whole >= 0 else -1)] if abs(whole) >= height.max() else []
         for at in np.argsort(-height, kind="stable")[: self.most]:
             if height[at] >= 0:
-                found.append(self._side(at // self.parts, places.flat[at], 1 if edges.flat[at] >= 0 else -1))
-        return max(abs(whole), float(height.max())), found
+                result.append(self._side(at // self.parts, places.flat[at], 1 if edges.flat[at] >= 0 else -1))
+        return max(abs(whole), float(height.max())), result
 
     def _side(self, f: int, place: int, right: int) -> Side:
         a, b = (float(self.X[self.columns.order[f, at], f]) for at in (place, place + 1))
@@ -332,10 +332,10 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         u, bound, reached, aim = caps / caps.sum(), np.inf, -np.inf, 1e-2
         proof = u
         for _ in range(_ROUNDS):
-            edge, found = search.best(u)
+            edge, result = search.best(u)
             if edge < bound:
                 bound, proof = edge, u
-            new = [stump for stump in found if stump not in stumps][: most - len(stumps)]
+            new = [stump for stump in result if stump not in stumps][: most - len(stumps)]
             if bound - reached <= tol or (not new and aim == 0.1 * tol):
                 break
             stumps, signed = stumps + new, np.column_stack([signed, _signed(new, X, sign)])
@@ -448,7 +448,7 @@ def _fewer(signed: np.ndarray, c: np.ndarray, now: Programme, limit: int, tol: f
             return kept, a
 
 
-def _in_use(columns: np.ndarray, found: Programme) -> tuple[np.ndarray, np.ndarray]:
+def _in_use(columns: np.ndarray, programme: Programme) -> tuple[np.ndarray, np.ndarray]:
     """Leave out stumps of weight 0: at the optimum the weight or the slack is 0, near it one is much smaller."""
-    used = found.a > np.minimum(found.slack, found.a.max() / 2)
-    return columns[used], found.a[used] / found.a[used].sum()
+    used = programme.a > np.minimum(programme.slack, programme.a.max() / 2)
+    return columns[used], programme.a[used] / programme.a[used].sum()

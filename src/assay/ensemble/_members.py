@@ -70,7 +70,7 @@ class HomogeneousEnsemble(Indexed, Learner):
         base, same_task = self._base(), is_classifier if is_classifier(self) else is_regressor
         if not isinstance(base, Learner) or not same_task(base):
             raise refuse(self, f"estimator must be a learner of its own task; got {str(base)[:60]!r}.")
-        if not (all(type(one) is type(base) for one in members) if members else grows_nodes(base)):
+        if not (all(type(member) is type(base) for member in members) if members else grows_nodes(base)):
             raise refuse(self, f"its members must be those of its estimator, {type(base).__name__}.")
         self.members_ = list(members)
 
@@ -81,9 +81,9 @@ def one_hot(codes: np.ndarray, classes: int) -> np.ndarray:
     >>> one_hot(np.array([1, 0]), 3).tolist()
     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     """
-    found = np.zeros((len(codes), classes))
-    found[np.arange(len(codes)), codes] = 1.0
-    return found
+    result = np.zeros((len(codes), classes))
+    result[np.arange(len(codes)), codes] = 1.0
+    return result
 
 
 def grows_nodes(base: Any) -> bool:
@@ -184,8 +184,8 @@ def asked_of(learner: Any, given: dict[str, Any]) -> dict[str, Any]:
 def routing_by_name(owner: Any, named: Sequence[tuple[str, Any]]) -> MetadataRouter:
     """Return a router that gives metadata of `fit` to the `fit` of the members that ask for it."""
     router = MetadataRouter(owner=owner)
-    for name, one in named:
-        router.add(**{name: one}, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+    for name, estimator in named:
+        router.add(**{name: estimator}, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
     return router
 
 

@@ -61,8 +61,8 @@ def learnt_weights(outputs: np.ndarray, target: np.ndarray) -> Learnt:
     flat, y = outputs.transpose(0, 2, 1).reshape(-1, T), target.reshape(-1)
     scale = max(float(np.mean(flat * flat)), 1e-300)
     Q, p = flat.T @ flat / (len(flat) * scale), -flat.T @ y / (len(flat) * scale)
-    found = QuadraticProgramme(2 * Q, 2 * p, np.eye(T), np.zeros(T), np.ones((1, T)), np.ones(1)).solve().u
-    weights = np.where(found > 1e-9, found, 0.0)
+    result = QuadraticProgramme(2 * Q, 2 * p, np.eye(T), np.zeros(T), np.ones((1, T)), np.ones(1)).solve().u
+    weights = np.where(result > 1e-9, result, 0.0)
     weights = weights / weights.sum()
     best = min([weights, *np.eye(T), np.full(T, 1 / T)], key=lambda w: float(squared_error(outputs, target, w).mean()))
     residual = np.einsum("t,itk->ik", best, outputs) - target
@@ -128,7 +128,7 @@ class NamedMembers(CombinedLearner, _BaseComposition):
         """Return the members that are asked for, without those that are "drop"."""
         given = self._default() if self.estimators is None else self.estimators
         listed = isinstance(given, (list, tuple)) and len(given)
-        pairs = listed and all(isinstance(one, (list, tuple)) and len(one) == 2 for one in given)
+        pairs = listed and all(isinstance(item, (list, tuple)) and len(item) == 2 for item in given)
         if not pairs or not all(isinstance(name, str) for name, _ in given):
             raise refuse(
                 self,
@@ -143,7 +143,7 @@ class NamedMembers(CombinedLearner, _BaseComposition):
             raise refuse(self, f"Estimator names conflict with constructor arguments: {sorted(taken)}.")
         if any("__" in name for name in names):
             raise refuse(self, f"Estimator names must not contain __: got {[name for name in names if '__' in name]}.")
-        kept = [(name, one) for name, one in given if not (isinstance(one, str) and one == "drop")]
+        kept = [(name, item) for name, item in given if not (isinstance(item, str) and item == "drop")]
         if not kept:
             raise refuse(self, "All estimators are dropped. At least one is required to be a learner.")
         return kept
@@ -155,7 +155,7 @@ class NamedMembers(CombinedLearner, _BaseComposition):
 
     def _keep_some(self, made: list[Any]) -> np.ndarray:
         """Return the positions of the members that are fitted, and note if an interrupt left others out."""
-        kept = np.flatnonzero([one is not None for one in made])
+        kept = np.flatnonzero([item is not None for item in made])
         if not len(kept):
             raise KeyboardInterrupt
         self.__dict__.pop("kept_", None)
@@ -169,7 +169,7 @@ class NamedMembers(CombinedLearner, _BaseComposition):
             raise refuse(self, f"estimators names {named} members, and there are {members}.")
 
     def _bases(self) -> list[Any]:
-        return [one for _, one in self._named()]
+        return [item for _, item in self._named()]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with `deep` also the members by name and their parameters."""
@@ -196,14 +196,18 @@ class NamedMembers(CombinedLearner, _BaseComposition):
     def named_estimators_(self) -> Any:
         """The fitted members by name, and "drop" for those that are left out."""
         check_is_fitted(self, "members_")
-        dropped = {name: one for name, one in self.named_estimators.items() if isinstance(one, str)}
+        dropped = {
+            name: named_estimator
+            for name, named_estimator in self.named_estimators.items()
+            if isinstance(named_estimator, str)
+        }
         return Bunch(**dropped, **dict(zip(self._names(), self.estimators_)))
 
     @property
     def member_kinds_(self) -> dict[str, str]:
         """The class of each member by name."""
         check_is_fitted(self, "members_")
-        return {name: type(one).__name__ for name, one in zip(self._names(), self.estimators_)}
+        return {name: type(estimator).__name__ for name, estimator in zip(self._names(), self.estimators_)}
 
     @property
     def homogeneous_(self) -> bool:
@@ -253,7 +257,7 @@ class WeightedEnsemble(NamedMembers):
     def _fit_members(self, X: Any, y: np.ndarray, more: Any, log: FitLog) -> None:
         """Fit the members, and find their weights; `more` is what else the fit of each is given, by name."""
         named = self._named()
-        self._check_kinds([one for _, one in named], is_classifier(self))
+        self._check_kinds([estimator for _, estimator in named], is_classifier(self))
         self.held_: np.ndarray | None = None
         if isinstance(self.weights, str):
             if self.weights not in LEARN:
@@ -265,7 +269,7 @@ class WeightedEnsemble(NamedMembers):
         if given.ndim == 1 and len(given) not in (len(named), len(self.estimators or named)):
             raise refuse(self, f"Number of `estimators` and weights must be equal; got {len(given)} weights.")
         if self.weights is not None and len(given) == len(self.estimators or named) != len(named):
-            kept = [not (isinstance(one, str) and one == "drop") for _, one in self.estimators]
+            kept = [not (isinstance(estimator, str) and estimator == "drop") for _, estimator in self.estimators]
             given = given[kept]
         if given.shape != (len(named),) or not np.isfinite(given).all() or given.min() < 0 or not given.sum() > 0:
             raise refuse(self, f"weights must be {len(named)} numbers >= 0, not all zero; got {self.weights!r}.")
@@ -284,10 +288,10 @@ class WeightedEnsemble(NamedMembers):
         rows, target = (X, y) if at is None else (_safe_indexing(X, at), y[at])
         return [
             Task(
-                name, one, rows, target, _check_method_params(X, more[name], indices=at),
+                name, estimator, rows, target, _check_method_params(X, more[name], indices=at),
                 f"({t} of {len(named)}) Processing {name}" if self.verbose else None,
             )
-            for t, (name, one) in enumerate(named, 1)
+            for t, (name, estimator) in enumerate(named, 1)
         ]  # fmt: skip
 
     def _take(self, made: list[Any], weights: np.ndarray) -> None:
@@ -300,7 +304,7 @@ class WeightedEnsemble(NamedMembers):
 
     def _told(self, log: FitLog, X: Any, y: np.ndarray, weights: np.ndarray, made: list[Any]) -> bool:
         """Show a callback the committee of the members so far; the whole one is shown at the end of the fit."""
-        done = np.array([one is not None for one in made])
+        done = np.array([item is not None for item in made])
         if done.all() or not weights[done].sum() > 0:
             return False
         so_far = copy(self)
@@ -337,9 +341,9 @@ class WeightedEnsemble(NamedMembers):
             outputs, target = self._out_of_fold(named, X, y, more), self._one_hot(y)
             made = fit_some(self, self._tasks(named, X, y, more), self._threads)
             self._take(made, np.ones(len(made)))
-            outputs = outputs[:, [one is not None for one in made]]
-        found: Learnt = (learnt_weights if self.weights == "learn" else chosen_weights)(outputs, target)
-        self.vote_weights_, self.weight_gap_, self.simple_ = found.weights, found.gap, found.simple
+            outputs = outputs[:, [item is not None for item in made]]
+        learnt: Learnt = (learnt_weights if self.weights == "learn" else chosen_weights)(outputs, target)
+        self.vote_weights_, self.weight_gap_, self.simple_ = learnt.weights, learnt.gap, learnt.simple
 
     def _fitted_to(
         self, named: Any, X: Any, y: np.ndarray, more: Any, at: np.ndarray, fit: Callable[..., list[Any]]
@@ -358,7 +362,7 @@ class WeightedEnsemble(NamedMembers):
 
     def _outputs(self, members: list[Any], X: Any) -> np.ndarray:
         """Return what the members say of rows, (rows, members, outputs)."""
-        return np.stack([self._member_output(one, X) for one in members], axis=1)
+        return np.stack([self._member_output(member, X) for member in members], axis=1)
 
     def _member_output(self, member: Any, X: Any) -> np.ndarray:
         raise NotImplementedError
@@ -369,15 +373,15 @@ class WeightedEnsemble(NamedMembers):
     def _combined(self, X: Any) -> np.ndarray:
         """Return the weighted sum of what the members say."""
         total: Any = 0.0
-        for weight, values in self._answers(lambda one: self._member_output(one, X)):
+        for weight, values in self._answers(lambda item: self._member_output(item, X)):
             total = total + weight * values
         return total
 
     def _answers(self, ask: Callable[[Any], np.ndarray]) -> Iterator[tuple[float, np.ndarray]]:
         """Yield the weight and the answer of each member in turn; a few of them are asked at a time, on threads."""
         for first in range(0, len(self.members_), _TOGETHER):
-            said = thread_map(ask, self.members_[first : first + _TOGETHER], n_jobs=self.n_jobs)
-            yield from zip(self.vote_weights_[first : first + _TOGETHER].tolist(), said)
+            outputs = thread_map(ask, self.members_[first : first + _TOGETHER], n_jobs=self.n_jobs)
+            yield from zip(self.vote_weights_[first : first + _TOGETHER].tolist(), outputs)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how near the learnt weights are to the best ones."""

@@ -71,11 +71,11 @@ class Stacking(TransformerMixin, NamedMembers):
         raise NotImplementedError
 
     def _bases(self) -> list[Any]:
-        return [*(one for _, one in self._named()), self._final()]
+        return [*(item for _, item in self._named()), self._final()]
 
     def _reads_sparse(self) -> bool:
-        readers = [*(one for _, one in self._named()), *([self._final()] if self.passthrough else [])]
-        return all(hasattr(one, "fit") and get_tags(one).input_tags.sparse for one in readers)
+        readers = [*(item for _, item in self._named()), *([self._final()] if self.passthrough else [])]
+        return all(hasattr(reader, "fit") and get_tags(reader).input_tags.sparse for reader in readers)
 
     @property
     def passes_(self) -> np.ndarray:
@@ -111,17 +111,17 @@ class Stacking(TransformerMixin, NamedMembers):
     @property
     def stack_method_(self) -> list[str]:
         """The method that each member is asked by."""
-        return [self._method(one) for one in self.estimators_]
+        return [self._method(estimator) for estimator in self.estimators_]
 
     def _method(self, member: Any) -> str:
         if not is_classifier(self):
             return "predict"
         options = _METHODS if self.stack_method == "auto" else (self.stack_method,)
-        found = next((name for name in options if hasattr(member, name)), None)
-        if found is None:
+        result = next((name for name in options if hasattr(member, name)), None)
+        if result is None:
             kind = type(member).__name__
             raise refuse(self, f"Underlying estimator {kind} does not implement the method {self.stack_method}.")
-        return found
+        return result
 
     # Fitting
     # ----------------------------------------------------------------------------------------
@@ -149,13 +149,13 @@ class Stacking(TransformerMixin, NamedMembers):
     def _check_members(self) -> None:
         """Refuse what is no learner; a classifier may stack regressors, whose numbers it reads."""
         classify = is_classifier(self)
-        for name, one in self._named():
-            if not hasattr(one, "fit"):
-                raise refuse(self, f"its learners must have fit and predict; got {one!r}.")
-            if not classify and not is_regressor(one):
-                raise refuse(self, f"The estimator {type(one).__name__} ({name!r}) should be a regressor.")
+        for name, item in self._named():
+            if not hasattr(item, "fit"):
+                raise refuse(self, f"its learners must have fit and predict; got {item!r}.")
+            if not classify and not is_regressor(item):
+                raise refuse(self, f"The estimator {type(item).__name__} ({name!r}) should be a regressor.")
             if self.cv == "prefit":
-                check_is_fitted(one)
+                check_is_fitted(item)
         if not (is_classifier if classify else is_regressor)(self._final()):
             kind = "classifier" if classify else "regressor"
             raise refuse(self, f"'final_estimator' parameter should be a {kind}. Got {self._final()!r}.")
@@ -175,7 +175,7 @@ class Stacking(TransformerMixin, NamedMembers):
         """Return the members fitted to all rows, and what they, or models of folds, say of the rows."""
         named = self._named()
         if self.cv == "prefit":
-            members = [one for _, one in named]
+            members = [estimator for _, estimator in named]
             return members, self._member_output(members, X)
         if self.cv is None:
             warnings.warn(
@@ -184,7 +184,7 @@ class Stacking(TransformerMixin, NamedMembers):
                 OverfitWarning,
                 stacklevel=3,
             )
-            made = fit_some(self, [Task(name, one, X, y, more[name]) for name, one in named], self.n_jobs)
+            made = fit_some(self, [Task(name, estimator, X, y, more[name]) for name, estimator in named], self.n_jobs)
             members = [made[t] for t in self._keep_some(made)]
             return members, self._member_output(members, X)
         folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
@@ -192,28 +192,28 @@ class Stacking(TransformerMixin, NamedMembers):
             raise refuse(self, "cv must hold out every row once.")
         each = [(_safe_indexing(X, kept), y[kept], kept) for kept, _ in folds]
         tasks = [
-            Task(part, one, rows, target, _check_method_params(X, more[name], indices=at))
-            for name, one in named
+            Task(part, estimator, rows, target, _check_method_params(X, more[name], indices=at))
+            for name, estimator in named
             for part, rows, target, at in [
                 *((f"{name}, fold {k}", *fold) for k, fold in enumerate(each)), (name, X, y, None),
             ]
         ]  # fmt: skip
         made, size = fit_some(self, tasks, self.n_jobs), len(folds) + 1
         of_member = [made[first : first + size] for first in range(0, len(made), size)]
-        whole = [None if any(one is None for one in some) else some[-1] for some in of_member]
+        whole = [None if any(item is None for item in some) else some[-1] for some in of_member]
         of_member = [of_member[t] for t in self._keep_some(whole)]
         Z = None
         for k, (_, held) in enumerate(folds):
-            said = self._member_output([some[k] for some in of_member], _safe_indexing(X, held))
-            Z = np.zeros((len(y), said.shape[1])) if Z is None else Z
-            Z[held] = said
+            outputs = self._member_output([some[k] for some in of_member], _safe_indexing(X, held))
+            Z = np.zeros((len(y), outputs.shape[1])) if Z is None else Z
+            Z[held] = outputs
         return [some[-1] for some in of_member], np.asarray(Z)
 
     def _member_output(self, members: Sequence[Any], X: Any) -> np.ndarray:
         """Return the columns that members make of rows; of two probabilities the second alone."""
         columns = []
-        for one in members:
-            values = getattr(one, self._method(one))(X)
+        for member in members:
+            values = getattr(member, self._method(member))(X)
             if isinstance(values, list):  # of each label, the probabilities of its values
                 columns += [np.asarray(part, dtype=np.float64)[:, 1:] for part in values]
                 continue
@@ -235,8 +235,8 @@ class Stacking(TransformerMixin, NamedMembers):
         """Return the columns that the final learner reads; sparse if the rows are and are passed through."""
         check_is_fitted(self, "members_")
         rows = self._rows(X, reset=False)
-        found = self._beside(self._member_output(self.members_[:-1], rows), rows)
-        return found.asformat(X.format) if issparse(found) and issparse(X) else found
+        result = self._beside(self._member_output(self.members_[:-1], rows), rows)
+        return result.asformat(X.format) if issparse(result) and issparse(X) else result
 
     def get_metadata_routing(self) -> Any:
         """Return which metadata goes to which members, and to the final learner's `predict`."""
@@ -262,10 +262,10 @@ class Stacking(TransformerMixin, NamedMembers):
         more = params
         if _routing_enabled() and params:
             more = dict(process_routing(self, "predict", **params).final_estimator.predict)
-        said = self._final_says("predict", X, **more)
-        if isinstance(said, tuple) or not is_classifier(self):
-            return said
-        return said if self._several else self.classes_[np.asarray(said)]
+        outputs = self._final_says("predict", X, **more)
+        if isinstance(outputs, tuple) or not is_classifier(self):
+            return outputs
+        return outputs if self._several else self.classes_[np.asarray(outputs)]
 
     def _final_says(self, method: str, X: Any, **more: Any) -> Any:
         Z = self.transform(X)
@@ -295,12 +295,12 @@ class Stacking(TransformerMixin, NamedMembers):
             raise refuse(self, f"a certificate needs a linear final learner; {type(final).__name__} is none.")
         yield from super().evidence(rows)
 
-    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+    def _combine(self, outputs: Sequence[Output], block: Block) -> Output:
         """Return the scores of the final learner: of two probabilities of a member it reads the second alone."""
         two = is_classifier(self) and len(self.classes_) == 2
         parts = [
             (values[:, 1:], errors[:, 1:]) if two and values.shape[1] == 2 else (values, errors)
-            for values, errors in said
+            for values, errors in outputs
         ]
         parts += [(block.X, np.zeros_like(block.X))] if self.passthrough else []
         Z, error = (np.column_stack(side) for side in zip(*parts))

@@ -176,7 +176,7 @@ def chunks(rows: Rows, size: int = 32_768) -> Iterator[tuple[int, np.ndarray, np
     held: list[Any] = []
     for block in rows.blocks():
         held.append(block)
-        if sum(len(one.X) for one in held) >= size:
+        if sum(len(item.X) for item in held) >= size:
             yield _joined(held)
             held = []
     if held:
@@ -184,7 +184,7 @@ def chunks(rows: Rows, size: int = 32_768) -> Iterator[tuple[int, np.ndarray, np
 
 
 def _joined(held: list[Any]) -> tuple[int, np.ndarray, np.ndarray]:
-    X, y = (np.concatenate([getattr(one, name) for one in held]) for name in ("X", "y"))
+    X, y = (np.concatenate([getattr(item, name) for item in held]) for name in ("X", "y"))
     return held[0].start, X, y
 
 
@@ -235,10 +235,10 @@ class ParallelEnsemble(Indexed, TreeModel, Learner):
         """Return H(j, k) (columns, columns), zero on the diagonal; X and y are the training rows."""
         d = self.n_features_in_
         pairs = [(j, k) for j in range(d) for k in range(j + 1, d)]
-        found = self._rises(X, y, [*((j,) for j in range(d)), *pairs], n_repeats, random_state)
+        result = self._rises(X, y, [*((j,) for j in range(d)), *pairs], n_repeats, random_state)
         shared = np.zeros((d, d))
-        for (j, k), both in zip(pairs, found[d:]):
-            shared[j, k] = shared[k, j] = found[j] + found[k] - both
+        for (j, k), both in zip(pairs, result[d:]):
+            shared[j, k] = shared[k, j] = result[j] + result[k] - both
         return shared
 
     def _rises(
@@ -265,8 +265,8 @@ class ParallelEnsemble(Indexed, TreeModel, Learner):
             rng = np.random.default_rng(int(seeds[t]))
             return np.mean(list(self._member_rises(t, X[held], codes[held], groups, n_repeats, rng)), axis=0)
 
-        found = thread_map(member, range(len(out)), n_jobs=self.n_jobs)
-        return np.mean([one for one in found if one is not None], axis=0)
+        result = thread_map(member, range(len(out)), n_jobs=self.n_jobs)
+        return np.mean([item for item in result if item is not None], axis=0)
 
     def _member_rises(self, t: int, X, y, groups, n_repeats: int, rng: Any) -> Iterator[np.ndarray]:
         before = self._member_error(t, X, y)
@@ -280,10 +280,10 @@ class ParallelEnsemble(Indexed, TreeModel, Learner):
             yield np.array(rises)
 
     def _member_error(self, t: int, X: np.ndarray, y: np.ndarray) -> float:
-        said = self._member_values(t, X)
+        outputs = self._member_values(t, X)
         if is_classifier(self):
-            return float((said.argmax(axis=1) != y).mean())
-        return float(((said[:, 0] - y) ** 2).mean())
+            return float((outputs.argmax(axis=1) != y).mean())
+        return float(((outputs[:, 0] - y) ** 2).mean())
 
 
 class Vote(ClassifierMixin, ParallelEnsemble):
@@ -336,10 +336,10 @@ class Vote(ClassifierMixin, ParallelEnsemble):
         """Yield the mean shares."""
         yield Scores(bounded_shares, (self.nodes_,))
 
-    def _keep_out_of_bag(self, found: Curve, y: np.ndarray) -> None:
-        self.oob_decision_function_, self.oob_votes_, self.oob_errors_ = found.values, found.votes, found.errors
-        said = self.classes_[found.values[found.seen].argmax(axis=1)]
-        self.oob_score_ = oob_score(self, accuracy_score, self.classes_[y[found.seen]], said)
+    def _keep_out_of_bag(self, curve: Curve, y: np.ndarray) -> None:
+        self.oob_decision_function_, self.oob_votes_, self.oob_errors_ = curve.values, curve.votes, curve.errors
+        said = self.classes_[curve.values[curve.seen].argmax(axis=1)]
+        self.oob_score_ = oob_score(self, accuracy_score, self.classes_[y[curve.seen]], said)
 
 
 class Mean(RegressorMixin, ParallelEnsemble):
@@ -354,6 +354,6 @@ class Mean(RegressorMixin, ParallelEnsemble):
         """Yield the mean of the trees."""
         yield Predictions(bounded_means, (self.nodes_,))
 
-    def _keep_out_of_bag(self, found: Curve, y: np.ndarray) -> None:
-        self.oob_prediction_, self.oob_errors_ = found.values[:, 0], found.errors
-        self.oob_score_ = oob_score(self, r2_score, y[found.seen], found.values[found.seen, 0])
+    def _keep_out_of_bag(self, curve: Curve, y: np.ndarray) -> None:
+        self.oob_prediction_, self.oob_errors_ = curve.values[:, 0], curve.errors
+        self.oob_score_ = oob_score(self, r2_score, y[curve.seen], curve.values[curve.seen, 0])

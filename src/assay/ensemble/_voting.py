@@ -193,8 +193,8 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, WeightedEnsemble):
     def _link_of(self, t: int) -> int:
         return (probability_link if self.voting == "soft" else vote_link)(self.members_[t])
 
-    def _combine(self, said: Sequence[Output], block: Block) -> Output:
-        return votes_of(said, self.vote_weights_, self.links_, float(self.needed_))
+    def _combine(self, outputs: Sequence[Output], block: Block) -> Output:
+        return votes_of(outputs, self.vote_weights_, self.links_, float(self.needed_))
 
     # What it says
     # ----------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, WeightedEnsemble):
         if self.voting == "soft":
             return super()._combined(X)
         total = np.zeros((len(self.classes_), _num_samples(X)))
-        for weight, said in self._answers(lambda one: np.asarray(one.predict(X))):
+        for weight, said in self._answers(lambda item: np.asarray(item.predict(X))):
             for k, of_class in enumerate(total):
                 np.add(of_class, weight, out=of_class, where=said == k)
         return np.ascontiguousarray(total.T)
@@ -259,7 +259,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, WeightedEnsemble):
         """Return the class position that each member votes for, (rows, members)."""
         check_is_fitted(self, "members_")
         X = self._rows(X, reset=False)
-        return np.stack(thread_map(lambda one: np.asarray(one.predict(X)), self.members_, n_jobs=self.n_jobs), axis=1)
+        return np.stack(thread_map(lambda item: np.asarray(item.predict(X)), self.members_, n_jobs=self.n_jobs), axis=1)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return what the members say: class positions (rows, members), or probabilities (soft)."""
@@ -308,11 +308,11 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, WeightedEnsemble):
         K, total = len(self.classes_), float(self.vote_weights_.sum())
         ranked, slack = np.sort(values[:, :K], axis=1) / total, 2 * radius / total + 2.0**-48
         right = (values[:, :K].argmax(axis=1) == labels(rows)) & (ranked[:, -1] - ranked[:, -2] > 2 * slack)
-        found = limit_of(ranked[:, -1], ~right, float(self.share), float(delta), slack)
-        if found is None or found.limit >= 1:
+        result = limit_of(ranked[:, -1], ~right, float(self.share), float(delta), slack)
+        if result is None or result.limit >= 1:
             return Vacuous(name, Message("why.few-decided"), delta)
-        params: dict[str, Any] = {"rows": rows.n_rows, **found.params()}
-        return claim(name, min(1.0, found.limit + OUTWARD), params, "holdout", delta)
+        params: dict[str, Any] = {"rows": rows.n_rows, **result.params()}
+        return claim(name, min(1.0, result.limit + OUTWARD), params, "holdout", delta)
 
 
 @dataclass(eq=False, repr=False)
@@ -364,8 +364,8 @@ class VotingRegressor(RegressorMixin, TransformerMixin, WeightedEnsemble):
     def _link_of(self, t: int) -> int:
         return raw_link(self.members_[t])
 
-    def _combine(self, said: Sequence[Output], block: Block) -> Output:
-        return mean_of(said, self.vote_weights_)
+    def _combine(self, outputs: Sequence[Output], block: Block) -> Output:
+        return mean_of(outputs, self.vote_weights_)
 
     def _member_output(self, member: Any, X: Any) -> np.ndarray:
         return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)

@@ -27,7 +27,25 @@ from assay.theory.holdout import mean_limits, sign_test
 class Comparison:
     """`low` to `high` are limits of the first model's mean loss minus the second's: error rates, or mean absolute
     errors up to `clip`; without one, of the share of all rows where the first is further off less that where it is
-    nearer. `alone` counts the rows that the first alone, and the second alone, gets wrong (or further off)."""
+    nearer. `alone` counts the rows that the first alone, and the second alone, gets wrong (or further off).
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows compared.
+    losses : tuple of float
+        Mean loss of each model.
+    low, high : float
+        Limits of the difference.
+    verdict : str
+        Which model is better, if one is proved to be.
+    sentences : tuple of str
+        The result in words.
+    alone : tuple of int, default=(0, 0)
+        Rows on which only the first, and only the second model is wrong.
+    clip : float or None
+        Absolute errors count at most this; None: signs of differences are compared.
+    """
 
     rows: int
     losses: tuple[float, float]
@@ -43,6 +61,20 @@ def compare(first: Any, second: Any, source: Any, *, delta: float = 0.05) -> Com
     """Compare two saved models (`assay.load`) on a table with the target.
 
     Rows that a certificate says a model was fitted to are left out, if this is the table that it is about.
+
+    Parameters
+    ----------
+    first, second : model file
+        What `assay.load` returned.
+    source : object
+        Table with the target.
+    delta : float, default=0.05
+        Probability with which the limits may fail.
+
+    Returns
+    -------
+    Comparison
+        Losses, limits and verdict.
     """
     models = first.model, second.model
     table, unseen, compared, said = _rows(first, second, source)
@@ -54,11 +86,14 @@ def compare(first: Any, second: Any, source: Any, *, delta: float = 0.05) -> Com
     share, clip = delta / compared, None
     if models[0].task == "classify":
         y = rows.text(models[0].target.name)
-        losses = [(_words(one) != _words(y, one.dtype.kind in "iufb")).astype(np.float64) for one in predicted]
+        losses = [
+            (_words(prediction) != _words(y, prediction.dtype.kind in "iufb")).astype(np.float64)
+            for prediction in predicted
+        ]
         what = Message("difference.rate")
     else:
         y = models[0].labels(rows)
-        losses = [np.abs(one - y) for one in predicted]
+        losses = [np.abs(prediction - y) for prediction in predicted]
         clip = _clip(first, second)
         what = Message("difference.sign") if clip is None else Message("difference.clipped", clip=clip)
     alone = int((losses[0] > losses[1]).sum()), int((losses[0] < losses[1]).sum())
@@ -87,7 +122,7 @@ def _limits(losses: list[np.ndarray], delta: float, clip: float | None, task: st
 
 def _words(values: np.ndarray, numbers: bool = False) -> np.ndarray:
     """Return class labels as text; whole numbers are the same however they are written."""
-    return np.array([_word(one, numbers) for one in values.tolist()])
+    return np.array([_word(value, numbers) for value in values.tolist()])
 
 
 def _word(value: Any, number: bool) -> str:
@@ -100,8 +135,8 @@ def _word(value: Any, number: bool) -> str:
 
 def _clip(*saved: Any) -> float | None:
     """Return up to what errors count in a certificate of the models, which was fixed before its rows were opened."""
-    for one in saved:
-        for claim in () if one.certificate is None else one.certificate.claims:
+    for item in saved:
+        for claim in () if item.certificate is None else item.certificate.claims:
             if not claim.is_fact and "clip" in claim.params and claim.params.get("loss", "absolute") == "absolute":
                 return float(claim.params["clip"])
     return None

@@ -8,20 +8,20 @@ if TYPE_CHECKING:
     from assay.explain.explanation import Explanation
 
 
-def draw(found: "Explanation") -> Any:
+def draw(explanation: "Explanation") -> Any:
     """Return a matplotlib Figure: importances with limits, subgroups with limits, effects of up to six columns."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("drawing needs matplotlib: pip install 'assay[plot]'.") from None
-    shown = list(dict.fromkeys(found.effects.get("column", ())))[:6]
+    shown = list(dict.fromkeys(explanation.effects.get("column", ())))[:6]
     lines = 1 + -(-len(shown) // 3)
     figure = Figure(figsize=(12, 3.4 * lines), layout="constrained")
     grid = figure.add_gridspec(lines, 6)
-    _bars(figure.add_subplot(grid[0, :3]), "Loss that shuffling adds", found.importance, ["column"], "importance")
-    _bars(figure.add_subplot(grid[0, 3:]), "Loss by group", _worst(found.subgroups), ["column", "group"], "loss")
+    _bars(figure.add_subplot(grid[0, :3]), "Loss that shuffling adds", explanation.importance, ["column"], "importance")
+    _bars(figure.add_subplot(grid[0, 3:]), "Loss by group", _worst(explanation.subgroups), ["column", "group"], "loss")
     for i, name in enumerate(shown):
-        _effect(figure.add_subplot(grid[1 + i // 3, 2 * (i % 3) : 2 * (i % 3) + 2]), found, name)
+        _effect(figure.add_subplot(grid[1 + i // 3, 2 * (i % 3) : 2 * (i % 3) + 2]), explanation, name)
     return figure
 
 
@@ -41,8 +41,8 @@ def _bars(axes: Any, title: str, frame: Any, names: list[str], value: str) -> No
     axes.set_title(title)
 
 
-def _effect(axes: Any, found: "Explanation", name: str) -> None:
-    frame = found.effects
+def _effect(axes: Any, explanation: "Explanation", name: str) -> None:
+    frame = explanation.effects
     rows = [i for i, column in enumerate(frame["column"]) if column == name]
     labels = list(dict.fromkeys(frame["class"][i] for i in rows))
     for label in labels[-1:] if len(labels) == 2 else labels[:8]:

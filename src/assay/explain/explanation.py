@@ -56,6 +56,25 @@ class Explanation:
 
     `limits` says in a sentence what low and high are; where they cannot be given they are None. `clip` is up to what
     an absolute error counts.
+
+    Parameters
+    ----------
+    importance : Frame
+        Importance of each column, with limits.
+    effects : Frame
+        Mean prediction by value of a column.
+    calibration : Frame
+        Predicted and observed frequency.
+    confusion : Frame
+        Predicted classes by true class.
+    hardest : Frame
+        Rows with the largest losses.
+    subgroups : Frame
+        Mean loss by group, with limits.
+    limits : str, default=""
+        What low and high are, in a sentence.
+    clip : float or None
+        Absolute errors count at most this.
     """
 
     importance: Frame
@@ -101,15 +120,30 @@ def explain(
 
     Parameters
     ----------
-    model : what `assay.learn` found, or `assay.load(file).model`.
-    table : what `assay.data.raw_table` reads, with the target; its cells are read as the model reads new rows.
-    rows : numbers of the rows to look at; those held out.
-    columns : columns whose effect is shown; the six most important ones if left out.
-    delta : all limits hold together but for this chance.
-    share : the part of delta that was this model's, if it was chosen on these rows among several.
-    clip : up to what an absolute error counts, fixed without these rows; if left out, the largest distance of the other
-        rows' targets from their median.
-    grouped : whether rows come in groups; then there are no limits, which need independent draws.
+    model : learner
+        What `assay.learn` found, or `assay.load(file).model`.
+    table : path, frame, dict or RawTable
+        What `assay.data.raw_table` reads, with the target; its cells are read as the model reads new rows.
+    rows : array-like of int
+        Numbers of the rows to look at; those held out.
+    columns : sequence of str
+        Columns whose effect is shown; none: the six most important ones.
+    delta : float, default=0.05
+        Probability with which some limit may fail.
+    share : float, default=1.0
+        The part of delta that was this model's, if it was chosen on these rows among several.
+    clip : float or None
+        Absolute errors count at most this, fixed without these rows; None: the largest distance of the other rows'
+        targets from their median.
+    grouped : bool, default=False
+        Whether rows come in groups; then there are no limits, which need independent draws.
+    seed : int, default=0
+        Seed of the permutations.
+
+    Returns
+    -------
+    Explanation
+        The frames.
     """
     seen = np.sort(np.asarray(rows, dtype=np.intp))
     cells = raw_table(table)
@@ -139,9 +173,20 @@ def explain(
 
 
 def grouped(certificate: Any) -> bool:
-    """Tell whether a certificate is about new groups, so that its hold-out rows are no independent draws."""
+    """Tell whether a certificate is about new groups, so that its hold-out rows are no independent draws.
+
+    Parameters
+    ----------
+    certificate : Certificate or None
+        The certificate.
+
+    Returns
+    -------
+    bool
+        Whether it is.
+    """
     claims = (*certificate.claims, *certificate.not_applicable)
-    names = [one.name for one in claims] + [name for name, _ in certificate.unreported]
+    names = [claim.name for claim in claims] + [name for name, _ in certificate.unreported]
     return any(name.startswith("holdout.groups") for name in names)
 
 
@@ -199,14 +244,14 @@ def _importance(view: _View, delta: float | None) -> Frame:
     raw, y, loss = view.raw[rows], view.y[rows], view.loss[rows]
     names = [column.name for column in view.model.encoding.schema][:MOST_COLUMNS]
     spans = view.model.encoding.spans()[:MOST_COLUMNS]
-    found = []
+    results = []
     for name, span in zip(names, spans, strict=True):
         moved = raw.copy()
         moved[:, span] = raw[other, span]
         growth = (view.losses(view.predict(moved), y) - loss).reshape(-1, 2 if pairs else 1).mean(axis=1)
-        found.append((name, *view.mean(growth, -view.clip, delta and delta / len(names))))
-    found.sort(key=lambda one: -one[1])
-    return _columns(("column", "importance", "low", "high"), found)
+        results.append((name, *view.mean(growth, -view.clip, delta and delta / len(names))))
+    results.sort(key=lambda item: -item[1])
+    return _columns(("column", "importance", "low", "high"), results)
 
 
 def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Frame:
@@ -244,8 +289,8 @@ def _values(column: Column, view: _View, span: slice) -> Iterator[tuple[Any, Any
         for point, shown in zip(points, Column(column.type, points).values(), strict=True):
             yield (float(point) if column.type.kind == "numeric" else str(shown)[:16]), point
     else:
-        found, counts = np.unique(there, return_counts=True)
-        common = np.sort(found[np.argsort(-counts, kind="stable")[:12]])
+        result, counts = np.unique(there, return_counts=True)
+        common = np.sort(result[np.argsort(-counts, kind="stable")[:12]])
         yield from zip(Column(column.type, common).values(), common, strict=True)
 
 
@@ -271,8 +316,8 @@ def _limits(k: int, n: int, delta: float | None) -> tuple[float | None, float | 
 
 def _confusion(view: _View) -> Frame:
     labels = view.model.learner.classes_.tolist()
-    where = {said: view.predicted == said for said in labels}
-    counts = {f"said {said}": [int((where[said] & (view.y == true)).sum()) for true in labels] for said in labels}
+    where = {label: view.predicted == label for label in labels}
+    counts = {f"said {label}": [int((where[label] & (view.y == true)).sum()) for true in labels] for label in labels}
     return {"true": labels, **counts}
 
 
@@ -298,7 +343,7 @@ def _subgroups(view: _View, delta: float | None) -> Frame:
     columns = list(view.table.columns.values())[:MOST_COLUMNS]
     place = np.empty(len(view.order), dtype=np.intp)
     place[view.order] = np.arange(len(view.order))
-    found = []
+    results = []
     for column in columns:
         parts = _groups(column, view.others.column(column.name))
         groups = [(name, rows) for name, rows in parts if len(rows) >= FEWEST_ROWS]
@@ -309,8 +354,8 @@ def _subgroups(view: _View, delta: float | None) -> Frame:
                 limits = (float(loss.mean()), *_limits(int(loss.sum()), len(loss), share))
             else:
                 limits = view.mean(loss, 0.0, share)
-            found.append((column.name, name, len(rows), *limits))
-    return _columns(("column", "group", "rows", "loss", "low", "high"), found)
+            results.append((column.name, name, len(rows), *limits))
+    return _columns(("column", "group", "rows", "loss", "low", "high"), results)
 
 
 def _groups(column: Column, others: Column) -> Iterator[tuple[str, np.ndarray]]:

@@ -136,8 +136,8 @@ class Graph:
         """Return the number that each tree gives to the leaf of a row, (rows, trees) int64.
 
         The operator sums in single precision, which is exact for numbers of leaves, so that values are looked up."""
-        found = self.node("TreeEnsembleRegressor", x, domain="ai.onnx.ml", n_targets=trees, **attributes)
-        return self.cast(found, TensorProto.INT64)
+        result = self.node("TreeEnsembleRegressor", x, domain="ai.onnx.ml", n_targets=trees, **attributes)
+        return self.cast(result, TensorProto.INT64)
 
     def model(self, metadata: dict[str, str]) -> Any:
         """Return the checked ONNX model."""

@@ -52,8 +52,8 @@ def _parts(held: Any) -> Iterator[Any]:
     if isinstance(held, re._parser.SubPattern):  # type: ignore[attr-defined]
         yield held
     elif isinstance(held, (tuple, list)):
-        for one in held:
-            yield from _parts(one)
+        for item in held:
+            yield from _parts(item)
 
 
 @dataclass(eq=False, repr=False)
@@ -167,10 +167,10 @@ class Dictionary(TransformerMixin, Learner):
         """Return the runs of at most so many words or characters."""
         text = text.lower() if self.lowercase else text
         low, high = self._range()
-        found = re.sub(r"\s+", " ", text) if self.analyzer == "char" else re.findall(self.pattern, text)
+        result = re.sub(r"\s+", " ", text) if self.analyzer == "char" else re.findall(self.pattern, text)
         join = "".join if self.analyzer == "char" else " ".join
-        lengths = range(low, min(high, longest, len(found)) + 1)
-        return [join(found[i : i + n]) for n in lengths for i in range(len(found) - n + 1)]
+        lengths = range(low, min(high, longest, len(result)) + 1)
+        return [join(result[i : i + n]) for n in lengths for i in range(len(result) - n + 1)]
 
     def transform(self, texts: Iterable[str]) -> csr_array:
         """Return how often each word occurs in each text, (n, n_words), sparse; other words are not counted."""

@@ -54,6 +54,22 @@ def as_image(picture: Any, *, grey: bool = True, flat: bool = False) -> np.ndarr
 
     Whole numbers are taken as 0..255, others must lie in [0, 1] already. A fourth channel (opacity) is left out.
 
+    Parameters
+    ----------
+    picture : array-like
+        The picture.
+    grey : bool, default=True
+        Whether colours are averaged.
+    flat : bool, default=False
+        Whether the picture is returned as a row.
+
+    Returns
+    -------
+    ndarray
+        Numbers in [0, 1].
+
+    Examples
+    --------
     >>> as_image(np.array([[0, 255], [51, 102]], dtype=np.uint8)).tolist()
     [[0.0, 1.0], [0.2, 0.4]]
     >>> as_image(np.ones((2, 3, 3)), flat=True).shape
@@ -89,22 +105,58 @@ def descriptors(
     """Return the descriptor of each patch of grey pictures (n, height, width): (n, patches, length).
 
     Patches come row by row; `grid` tells how many there are.
+
+    Parameters
+    ----------
+    images : ndarray
+        Grey pictures (n, height, width).
+    size : int
+        Side of a patch.
+    step : int
+        Distance of neighbouring patches.
+    how : str, default="gradient"
+        "gradient": histograms of the gradient; "patch": the pixels.
+    bins : int, default=8
+        Number of directions of the gradient.
+    cells : int, default=2
+        Number of cells along each side of a patch.
+
+    Returns
+    -------
+    ndarray
+        Array of shape (n, patches, length).
     """
     n, height, width = images.shape
     rows, columns = grid((height, width), size, step)
     if how == "patch":
         views = np.lib.stride_tricks.sliding_window_view(images, (size, size), axis=(1, 2))[:, ::step, ::step]
-        found = views.reshape(n, rows * columns, size * size).astype(np.float64)
-        found = found - found.mean(axis=2, keepdims=True)
+        result = views.reshape(n, rows * columns, size * size).astype(np.float64)
+        result = result - result.mean(axis=2, keepdims=True)
     else:
-        found = _histograms(images, size, step, bins, cells)
-    length = np.linalg.norm(found, axis=2, keepdims=True)
-    return np.divide(found, length, out=np.zeros_like(found), where=length > 1e-12)
+        result = _histograms(images, size, step, bins, cells)
+    length = np.linalg.norm(result, axis=2, keepdims=True)
+    return np.divide(result, length, out=np.zeros_like(result), where=length > 1e-12)
 
 
 def grid(shape: tuple[int, int], size: int, step: int) -> tuple[int, int]:
     """Return how many patches stand below and beside each other: 1 + floor((side - size) / step) each way.
 
+    Parameters
+    ----------
+    shape : tuple of int
+        Height and width of the picture.
+    size : int
+        Side of a patch.
+    step : int
+        Distance of neighbouring patches.
+
+    Returns
+    -------
+    tuple of int
+        Patches below and beside each other.
+
+    Examples
+    --------
     >>> grid((28, 28), 8, 4)
     (6, 6)
     """
@@ -136,8 +188,8 @@ def _histograms(images: np.ndarray, size: int, step: int, bins: int, cells: int)
         for c, d in itertools.pairwise(edges):
             corner = [sums[:, top + i][:, :, left + j] for i in (a, b) for j in (c, d)]
             parts.append(corner[3] - corner[2] - corner[1] + corner[0])
-    found = np.concatenate(parts, axis=3).reshape(n, rows * columns, -1)
-    return np.where(found < 1e-12 * length.max(initial=1.0), 0.0, found)
+    result = np.concatenate(parts, axis=3).reshape(n, rows * columns, -1)
+    return np.where(result < 1e-12 * length.max(initial=1.0), 0.0, result)
 
 
 class PictureLearner(TransformerMixin, Learner):
@@ -173,7 +225,7 @@ class PictureLearner(TransformerMixin, Learner):
             raise refuse(
                 self, f"pictures have shape (n, height, width), with colours as a fourth dimension; got {values.shape}."
             )
-        images = np.stack([as_image(one) for one in values])
+        images = np.stack([as_image(value) for value in values])
         if reset:
             self.shape_ = np.array(images.shape[1:])
             self.n_features_in_ = int(np.prod(self.shape_))
@@ -270,8 +322,8 @@ class DensePatches(PictureLearner):
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the descriptors of all patches of a picture as one row."""
-        found = self.describe(X)
-        return found.reshape(len(found), -1)
+        result = self.describe(X)
+        return result.reshape(len(result), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each column: patch and number."""
@@ -347,15 +399,15 @@ class BagOfVisualWords(PictureLearner):
         count = int(np.prod(grid(images.shape[1:], self.size, self.step)))
         few = max(1, min(len(images), -(-self.sample // count)))
         chosen = np.sort(random.choice(len(images), few, replace=False))
-        found = np.concatenate(self._each(images[chosen], lambda part: part.reshape(-1, part.shape[2])))[: self.sample]
-        if len(np.unique(found, axis=0)) < self.words:
+        result = np.concatenate(self._each(images[chosen], lambda part: part.reshape(-1, part.shape[2])))[: self.sample]
+        if len(np.unique(result, axis=0)) < self.words:
             raise refuse(
                 self,
-                f"the pictures have {len(np.unique(found, axis=0))} different patches, fewer than words={self.words}.",
+                f"the pictures have {len(np.unique(result, axis=0))} different patches, fewer than words={self.words}.",
             )
         seed = int(random.randint(2**31 - 1))
         with part_of_a_fit():
-            model = KMeans(self.words, max_iter=50, random_state=seed, n_jobs=self.n_jobs).fit(found)
+            model = KMeans(self.words, max_iter=50, random_state=seed, n_jobs=self.n_jobs).fit(result)
         self.vocabulary_ = model.cluster_centers_
         return self
 
@@ -390,15 +442,15 @@ class BagOfVisualWords(PictureLearner):
     def transform(self, X: Any) -> np.ndarray:
         """Return the weighted histograms, (n, words (1 + 4 + ... + 4^levels)), level by level, cells row by row."""
         check_is_fitted(self)
-        found = self._words(self._images(X))
-        n, k = len(found), len(self.vocabulary_)
+        result = self._words(self._images(X))
+        n, k = len(result), len(self.vocabulary_)
         rows, columns = grid(tuple(self.shape_), self.size, self.step)
         out = []
         for level in range(self.levels + 1):
             side = 2**level
             weight = 2.0**-self.levels if level == 0 else 2.0 ** (level - self.levels - 1)
             cell = self._cells(rows, side, self.shape_[0])[:, None] * side + self._cells(columns, side, self.shape_[1])
-            place = found + k * cell.ravel()
+            place = result + k * cell.ravel()
             counts = np.zeros((n, k * side * side))
             np.add.at(counts, (np.arange(n)[:, None], place), 1.0)
             out.append(counts * (weight / (rows * columns)))
@@ -420,6 +472,20 @@ class BagOfVisualWords(PictureLearner):
 def fourier(values: Any, k: int) -> np.ndarray:
     """Return A_j + i B_j, j = 0..k, of a function sampled at 2 pi i / m along the last axis.
 
+    Parameters
+    ----------
+    values : array-like
+        Samples along the last axis.
+    k : int
+        Largest frequency.
+
+    Returns
+    -------
+    ndarray
+        The coefficients.
+
+    Examples
+    --------
     >>> t = np.arange(8) * np.pi / 4
     >>> fourier(3 + 2 * np.cos(t) - np.sin(2 * t), 2).round(12).tolist()
     [(3+0j), (2+0j), -1j]
@@ -428,14 +494,28 @@ def fourier(values: Any, k: int) -> np.ndarray:
     m = values.shape[-1]
     if not 0 <= 2 * k < m:
         raise ValueError(f"fourier: {m} points carry frequencies up to {(m - 1) // 2}; got k = {k}.")
-    found = np.conj(np.fft.rfft(values)[..., : k + 1]) * (2.0 / m)
-    found[..., 0] /= 2.0
-    return found + 0.0
+    result = np.conj(np.fft.rfft(values)[..., : k + 1]) * (2.0 / m)
+    result[..., 0] /= 2.0
+    return result + 0.0
 
 
 def curve(coefficients: Any, t: Any) -> np.ndarray:
     """Return sum_k A_k cos kt + B_k sin kt at each t.
 
+    Parameters
+    ----------
+    coefficients : array-like
+        A_k + i B_k, k = 0, 1, ...
+    t : array-like
+        Where it is evaluated.
+
+    Returns
+    -------
+    ndarray
+        The value at each t.
+
+    Examples
+    --------
     >>> curve([0, 1j], [0.0, np.pi / 2]).round(12).tolist()
     [0.0, 1.0]
     """
@@ -510,9 +590,9 @@ class FourierContour(TransformerMixin, Learner):
     def transform(self, X: Any) -> np.ndarray:
         """Return A_0, A_1, B_1, ..., A_k, B_k of x, then of y, (n, 2 (2 k + 1))."""
         check_is_fitted(self)
-        found = fourier(self._curves(X), self.k)
-        pairs = np.stack([found.real, found.imag], axis=-1).reshape(*found.shape[:2], -1)
-        return np.delete(pairs, 1, axis=2).reshape(len(found), -1)
+        result = fourier(self._curves(X), self.k)
+        pairs = np.stack([result.real, result.imag], axis=-1).reshape(*result.shape[:2], -1)
+        return np.delete(pairs, 1, axis=2).reshape(len(result), -1)
 
     def coefficients(self, X: Any) -> np.ndarray:
         """Return the complex numbers A_k + i B_k of curves, (n, 2, k + 1)."""
@@ -528,9 +608,9 @@ class FourierContour(TransformerMixin, Learner):
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return the curves of the coefficients, (n, points, 2)."""
         check_is_fitted(self)
-        found = np.conj(self._complex(X)) * (self.points_ / 2.0)
-        found[..., 0] *= 2.0
-        return np.fft.irfft(found, self.points_).transpose(0, 2, 1)  # as `curve`, without a table of all cosines
+        result = np.conj(self._complex(X)) * (self.points_ / 2.0)
+        result[..., 0] *= 2.0
+        return np.fft.irfft(result, self.points_).transpose(0, 2, 1)  # as `curve`, without a table of all cosines
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each coefficient."""

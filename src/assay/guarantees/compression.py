@@ -34,9 +34,9 @@ def error_floor(rows: Rows) -> Iterator[Claim]:
     groups = np.repeat(np.arange(len(sizes)), sizes)
     candidates = np.sort(order[sizes[groups] > 1])
     X, y = gather(rows, candidates)
-    found = _conflicts(_groups(X, keys[candidates]), y, candidates)
-    if found is not None:
-        floor, listed, group = found
+    result = _conflicts(_groups(X, keys[candidates]), y, candidates)
+    if result is not None:
+        floor, listed, group = result
         yield Claim(
             "train.error-floor", float(floor), "lower", {"rows": rows.n_rows}, witness={"rows": listed, "group": group}
         )
@@ -143,7 +143,7 @@ def perceptron_statements(
 
 def _perceptron(learner: "Learner", rows: Rows, updates: Updates, rounding: float, delta: str) -> Claim | NotApplicable:
     n, name = rows.n_rows, "compression.perceptron"
-    if not updates.known or not any(len(one) for one in updates.sequences):
+    if not updates.known or not any(len(sequence) for sequence in updates.sequences):
         return Vacuous(name, Message("why.no-updates-kept"), delta)
     kept = np.unique(np.concatenate(updates.sequences))
     counts = np.stack([np.bincount(np.searchsorted(kept, s), minlength=len(kept)) for s in updates.sequences], axis=1)
@@ -264,18 +264,18 @@ def _support(n: int, k: int, machine: Callable[[], Supported], delta: str) -> Cl
     name = "compression.support-vectors"
     if bound_of(0, n, k, 0.0, delta) + OUTWARD >= 1:
         return too_many(name, n, k, delta)
-    found = machine()
-    slope = next((2.0**e for e in _GRID if 2.0**e >= math.sqrt(2 * found.gap) * _SLACK), None)
+    result = machine()
+    slope = next((2.0**e for e in _GRID if 2.0**e >= math.sqrt(2 * result.gap) * _SLACK), None)
     if slope is None:
-        return Vacuous(name, Message("why.gap-too-large", gap=found.gap), delta)
+        return Vacuous(name, Message("why.gap-too-large", gap=result.gap), delta)
     best: tuple[float, int, SideInformation] | None = None
     for step in (2.0**e for e in range(-12, 3)):
-        units = round(found.b / step)
+        units = round(result.b / step)
         weight = -2 * math.log(len(_GRID)) - math.log(1.5 * (abs(units) + 1) * (abs(units) + 2))
-        weight -= found.told * 64 * math.log(2)
-        errors = found.lost(slope, step)
+        weight -= result.told * 64 * math.log(2)
+        errors = result.lost(slope, step)
         params = {"slope": slope, "step": step, "offset": abs(units), "side": 1 if units >= 0 else -1}
-        message = SideInformation({**found.params, **params, "told": found.told}, weight, {})
+        message = SideInformation({**result.params, **params, "told": result.told}, weight, {})
         bound = bound_of(errors, n, k, weight, delta)
         if best is None or bound < best[0]:
             best = bound, errors, message
@@ -298,28 +298,30 @@ class Pass(NamedTuple):
         return {"rows": self.rows, "skipped": self.skipped, "seed": self.seed}
 
 
-def vote_statements(one: Pass, lost: Callable[[], int]) -> list[Statement]:
+def vote_statements(pass_: Pass, lost: Callable[[], int]) -> list[Statement]:
     """Return how to state progressive.vote and compression.voted-perceptron; lost() counts the rows, outside those
     learnt from, on which the vote is wrong or left open by rounding."""
-    return [partial(_progressive, one), partial(_compressed, one, lost)]
+    return [partial(_progressive, pass_), partial(_compressed, pass_, lost)]
 
 
-def _progressive(one: Pass, delta: str) -> Claim | NotApplicable:
-    judged = one.rows - one.skipped
+def _progressive(pass_: Pass, delta: str) -> Claim | NotApplicable:
+    judged = pass_.rows - pass_.skipped
     losses = np.zeros(judged)
-    losses[: one.errors] = 1.0  # the bound depends on their sum alone
-    found = progressive_choice(losses, float(delta))
-    if 2 * found.bound + OUTWARD >= 1:
-        reason = Message("why.progressive-vacuous", errors=one.errors, rows=judged)
+    losses[: pass_.errors] = 1.0  # the bound depends on their sum alone
+    result = progressive_choice(losses, float(delta))
+    if 2 * result.bound + OUTWARD >= 1:
+        reason = Message("why.progressive-vacuous", errors=pass_.errors, rows=judged)
         return Vacuous("progressive.vote", reason, delta)
-    rate = None if found.rate is None else round(math.log2(found.rate))
+    rate = None if result.rate is None else round(math.log2(result.rate))
     return error_rate(
-        "progressive.vote", 2 * found.bound, {**one.params, "errors": one.errors, "rate": rate}, "train", delta
+        "progressive.vote", 2 * result.bound, {**pass_.params, "errors": pass_.errors, "rate": rate}, "train", delta
     )
 
 
-def _compressed(one: Pass, lost: Callable[[], int], delta: str) -> Claim | NotApplicable:
-    if bound_of(0, one.rows, one.kept, 0.0, delta) + OUTWARD >= 1:
-        return too_many("compression.voted-perceptron", one.rows, one.kept, delta)
-    params = {"skipped": one.skipped, "seed": one.seed}
-    return stated("compression.voted-perceptron", lost(), one.rows, one.kept, SideInformation(params, 0.0, {}), delta)
+def _compressed(pass_: Pass, lost: Callable[[], int], delta: str) -> Claim | NotApplicable:
+    if bound_of(0, pass_.rows, pass_.kept, 0.0, delta) + OUTWARD >= 1:
+        return too_many("compression.voted-perceptron", pass_.rows, pass_.kept, delta)
+    params = {"skipped": pass_.skipped, "seed": pass_.seed}
+    return stated(
+        "compression.voted-perceptron", lost(), pass_.rows, pass_.kept, SideInformation(params, 0.0, {}), delta
+    )

@@ -102,7 +102,7 @@ def keys(rows: Rows) -> np.ndarray:
 def sequence_keys(sequences: Iterable[np.ndarray]) -> np.ndarray:
     """Return a number for each sequence of rows, the same for sequences whose rows are nearly copies (SPEC.md)."""
     made = [hashlib.sha256(_near_keys(Block(X, None, None, 0)).astype("<u8").tobytes()).digest() for X in sequences]
-    return np.array([int.from_bytes(one[:8], "little") for one in made], dtype=np.uint64)
+    return np.array([int.from_bytes(item[:8], "little") for item in made], dtype=np.uint64)
 
 
 def near_copies(train: Rows, holdout: Rows) -> int:
@@ -113,11 +113,11 @@ def near_copies(train: Rows, holdout: Rows) -> int:
 
 def repeats(chosen: np.ndarray, known: np.ndarray) -> int:
     """Return how many chosen keys are among the known ones, or are not the first of their kind."""
-    before, found = set(known.tolist()), 0
+    before, result = set(known.tolist()), 0
     for key in chosen.tolist():
-        found += key in before
+        result += key in before
         before.add(key)
-    return found
+    return result
 
 
 def _near_keys(block: Block) -> np.ndarray:

@@ -23,11 +23,11 @@ from assay.theory.concentration import betting_upper
 
 
 def of_groups(
-    found: Gathered, train: Rows, holdout: Rows, asked: CertifyOptions, delta: Decimal, order: BetOrder
+    gathered: Gathered, train: Rows, holdout: Rows, asked: CertifyOptions, delta: Decimal, order: BetOrder
 ) -> list[Claim | NotApplicable]:
     """Return a bound of the mean over groups of the mean loss within a group and, if a baseline is asked for, at a
     tenth of delta, how that differs from the baseline's on the same rows."""
-    losses, clip, more = _losses(found, holdout, asked)
+    losses, clip, more = _losses(gathered, holdout, asked)
     if losses is None:
         why = Message("why.groups-range")
         return [NotApplicable("holdout.groups", why)]
@@ -37,17 +37,17 @@ def of_groups(
     tenth = DOWN.multiply(delta, Decimal("0.1")) if asked.baseline else Decimal(0)
     stated: list[Claim | NotApplicable] = [_mean(losses, clip, group, more, order, str(delta - tenth))]
     if asked.baseline:
-        stated.append(_against(losses, clip, group, more, order, _constant(found, train), holdout, str(tenth)))
+        stated.append(_against(losses, clip, group, more, order, _constant(gathered, train), holdout, str(tenth)))
     return stated
 
 
 def _losses(
-    found: Gathered, holdout: Rows, asked: CertifyOptions
+    gathered: Gathered, holdout: Rows, asked: CertifyOptions
 ) -> tuple[np.ndarray | None, float, dict[str, object]]:
     """Return the loss of each row, its largest value, and what a claim says of it; None if there is no such loss."""
-    if decided := found.get(Decided):
+    if decided := gathered.get(Decided):
         return wrong_rows(decided.positions(holdout), labels(holdout)).astype(np.float64), 1.0, {}
-    predicted = found.get(Predictions)
+    predicted = gathered.get(Predictions)
     if asked.clip is None or predicted is None or predicted.targets(holdout) > 1:
         return None, 0.0, {}
     clip = float(asked.clip)
@@ -102,9 +102,9 @@ def _bounded(means: np.ndarray, group: np.ndarray, order: BetOrder, delta: str) 
     return betting_upper(means[order.of_groups(group)], float(delta))
 
 
-def _constant(found: Gathered, train: Rows) -> float:
+def _constant(gathered: Gathered, train: Rows) -> float:
     """Return the position of the commonest class of the training rows, or the lower median of their targets."""
-    if found.get(Decided):
+    if gathered.get(Decided):
         return int(np.bincount(labels(train)).argmax())
     targets = np.concatenate([np.ravel(block.y) for block in train.blocks()])
     return float(np.sort(targets)[(len(targets) - 1) // 2])
@@ -183,7 +183,7 @@ def _upper(distances: np.ndarray, radius: float) -> np.ndarray:
 
 
 def of_distances(
-    holdout: Rows | None, found: Gathered, asked: CertifyOptions, order: BetOrder
+    holdout: Rows | None, gathered: Gathered, asked: CertifyOptions, order: BetOrder
 ) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of the mean squared distance of new rows from hold-out rows, clipped at a number fixed in
     advance."""
@@ -194,7 +194,7 @@ def of_distances(
         yield NotApplicable("holdout.betting", Message("why.distance-clip"))
     else:
         compared = max(1, len(asked.compared))
-        yield partial(_mean_distance, found.the(Distances), holdout, float(clip), compared, order)
+        yield partial(_mean_distance, gathered.the(Distances), holdout, float(clip), compared, order)
 
 
 def _mean_distance(

@@ -28,14 +28,14 @@ _NO_SCORES = Message("why.no-scores")
 
 
 def of_classifier(
-    classes: np.ndarray, holdout: Rows | None, found: Gathered, asked: CertifyOptions, order: BetOrder
+    classes: np.ndarray, holdout: Rows | None, gathered: Gathered, asked: CertifyOptions, order: BetOrder
 ) -> Iterator[Statement | Halves | NotApplicable]:
     """Yield the error rate; if asked for, the ROC curve, the difference from another model, and coverage."""
     if holdout is None:
         yield NotApplicable("holdout.binomial", _NO_ROWS)
         return
-    decided, scores, compared = found.the(Decided), found.get(Scores), max(1, len(asked.compared))
-    errors = found.errors[1]
+    decided, scores, compared = gathered.the(Decided), gathered.get(Scores), max(1, len(asked.compared))
+    errors = gathered.errors[1]
     if len(asked.compared):
         predictions = _label_positions(classes, asked.compared, holdout.n_rows)
         own = decided.positions(holdout)
@@ -68,16 +68,16 @@ def of_classifier(
 
 
 def of_regressor(
-    holdout: Rows | None, found: Gathered, asked: CertifyOptions, order: BetOrder
+    holdout: Rows | None, gathered: Gathered, asked: CertifyOptions, order: BetOrder
 ) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of the mean clipped error, and coverage if asked for."""
     rows, compared = 0 if holdout is None else holdout.n_rows, max(1, len(asked.compared))
-    if any(len(one) != rows for one in asked.compared):
+    if any(len(item) != rows for item in asked.compared):
         raise ValueError(f"compared: each array must hold one prediction for each of the {rows} hold-out rows.")
     if holdout is None:
         yield NotApplicable("holdout.betting", _NO_ROWS)
         return
-    predicted, why = found.get(Predictions), ""
+    predicted, why = gathered.get(Predictions), ""
     if predicted is None:
         why = Message("why.no-predictor")
     elif predicted.targets(holdout) > 1:
@@ -87,15 +87,15 @@ def of_regressor(
     elif asked.clip is None:
         yield NotApplicable("holdout.betting", Message("why.clip-missing"))
     else:
-        yield partial(_mean_loss, found.the(Predictions), holdout, float(asked.clip), compared, order)
+        yield partial(_mean_loss, gathered.the(Predictions), holdout, float(asked.clip), compared, order)
     if asked.coverage is not None and why:
         yield NotApplicable("conformal.coverage", why)
     elif asked.coverage is not None:
-        yield partial(_interval, found.the(Predictions), holdout, asked.coverage, compared)
+        yield partial(_interval, gathered.the(Predictions), holdout, asked.coverage, compared)
 
 
 def of_density(
-    holdout: Rows | None, found: Gathered, asked: CertifyOptions, order: BetOrder
+    holdout: Rows | None, gathered: Gathered, asked: CertifyOptions, order: BetOrder
 ) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of the mean of -ln p(x), clipped to a range fixed in advance."""
     if holdout is None:
@@ -104,7 +104,7 @@ def of_density(
         yield NotApplicable("holdout.betting", Message("why.log-clip-missing"))
     else:
         compared = max(1, len(asked.compared))
-        yield partial(_log_loss, found.the(Density), holdout, asked.clip, compared, order)
+        yield partial(_log_loss, gathered.the(Density), holdout, asked.clip, compared, order)
 
 
 def _log_loss(
@@ -114,10 +114,10 @@ def _log_loss(
     values, errors = density.values(holdout)
     with np.errstate(invalid="ignore"):
         losses = np.clip(-values - low + 2 * errors, 0.0, width)
-    found = _mean_of("holdout.betting", losses, "log", width, compared, order, delta)
-    if isinstance(found, NotApplicable):
-        return found
-    return replace(found, params={**found.params, "loss": "log", "low": low})
+    result = _mean_of("holdout.betting", losses, "log", width, compared, order, delta)
+    if isinstance(result, NotApplicable):
+        return result
+    return replace(result, params={**result.params, "loss": "log", "low": low})
 
 
 def _binomial(errors: int, m: int, delta: str) -> Claim:
@@ -150,12 +150,12 @@ def _label_positions(classes: np.ndarray, compared: Sequence[np.ndarray], rows: 
 
 def _f1(decided: Decided, classes: int, holdout: Rows, positive: int | None, delta: str) -> Claim | NotApplicable:
     """Return a lower bound of F1 = 2 J/(1 + J): of the rows that are of a class or called so, a share J is both."""
-    found, codes = decided.positions(holdout), labels(holdout)
+    result, codes = decided.positions(holdout), labels(holdout)
     wanted = list(range(classes)) if positive is None else [positive]
     limits = []
     for k in wanted:
-        both = int(np.sum((found == k) & (codes == k)))
-        either = int(np.sum((found == k) | (codes == k) | (found < 0)))
+        both = int(np.sum((result == k) & (codes == k)))
+        either = int(np.sum((result == k) | (codes == k) | (result < 0)))
         limit = concentration.clopper_pearson_lower(both, either, float(delta) / len(wanted)) if either else 0.0
         limits.append(max(0.0, limit - OUTWARD))
     J = np.array(limits)
@@ -169,10 +169,10 @@ def _f1(decided: Decided, classes: int, holdout: Rows, positive: int | None, del
 def _balanced(decided: Decided, classes: int, holdout: Rows, positive: int | None, delta: str) -> Claim | NotApplicable:
     """Return an upper bound of the mean over classes of the error rates within them; classes that the model does not
     know are one class more, of error rate 1."""
-    found, codes = decided.positions(holdout), labels(holdout)
+    result, codes = decided.positions(holdout), labels(holdout)
     known, others = codes >= 0, int(np.sum(codes < 0))
     sizes = np.bincount(codes[known], minlength=classes).tolist()
-    errors = np.bincount(codes[known & (found != codes)], minlength=classes).tolist()
+    errors = np.bincount(codes[known & (result != codes)], minlength=classes).tolist()
     if min(sizes) < 1:
         return Vacuous("holdout.balanced", Message("why.class-unseen"), delta)
     limits: dict[str, np.ndarray] = {}
@@ -199,14 +199,17 @@ def _brier(scores: Scores | None, holdout: Rows, compared: int, order: BetOrder)
     if scores is None:
         yield NotApplicable("holdout.betting", _NO_SCORES)
         return
-    if not scores.logistic:
+    if not (scores.logistic or scores.probabilities):
         yield NotApplicable("holdout.betting", Message("why.not-logistic"))
         return
     values, radius = scores.values(holdout)
-    shares = _logistic(values)
+    if scores.probabilities:
+        shares, slack = values, 2 * (2 + values.shape[1]) * np.minimum(radius, 1.0)
+    else:
+        shares, slack = _logistic(values), 4 * radius.max()
     codes = labels(holdout)
     losses = 0.5 * ((shares - np.eye(shares.shape[1])[codes]) ** 2).sum(axis=1)
-    losses = np.where(codes < 0, 1.0, np.minimum(losses + 4 * radius.max() + 1e-12, 1.0))
+    losses = np.where(codes < 0, 1.0, np.minimum(losses + slack + 1e-12, 1.0))
     for name in ("holdout.kl", "holdout.betting"):
         yield partial(_mean_of, name, losses, "brier", 1.0, compared, order)
 
@@ -302,8 +305,8 @@ def _both_paired(
     counts = {"alone": int(alone.sum()), "other_alone": int(other_alone.sum()), "rows": holdout.n_rows, **(more or {})}
 
     def made(name: str, value: float, direction: str, delta: str) -> Claim:
-        found = claim(name, value, counts, "holdout", delta, direction=direction, witness=witness)
-        return replace(found, data=data)
+        result = claim(name, value, counts, "holdout", delta, direction=direction, witness=witness)
+        return replace(result, data=data)
 
     def difference(delta: str) -> Claim | NotApplicable:
         most = 2 * concentration.betting_upper(moved, float(delta)) - 1 + 4 * OUTWARD

@@ -111,15 +111,15 @@ class Prepared(NamedTuple):
             if not isinstance(expected, NotApplicable):
                 groups[place >= len(self.training)].append(place)
         used = [group for group in groups if group]
-        found = {}
+        results = {}
         for group in used:
             beside = [place for place in group if isinstance(self.all()[place], SecondaryBound)]
             others = [place for place in group if place not in beside]
             tenth = _TENTH if others else Decimal(1)
             for part, share in ((beside, tenth), (others, 1 - tenth if beside else Decimal(1))):
                 for place in part:
-                    found[place] = str(DOWN.divide(delta * share, Decimal(len(used) * len(part))))
-        return found
+                    results[place] = str(DOWN.divide(delta * share, Decimal(len(used) * len(part))))
+        return results
 
     def all(self) -> list[Expected]:
         return [*self.training, *self.holdout]
@@ -141,10 +141,10 @@ def claim(
 
 def assumptions_of(name: str) -> tuple[str, ...]:
     """Return what a claim must say that it assumes."""
-    found = definition(name)
-    if found is None:
+    result = definition(name)
+    if result is None:
         raise ValueError(f"there is no claim {name!r}.")
-    return found.assumptions
+    return result.assumptions
 
 
 def error_rate(

@@ -130,17 +130,17 @@ def statements(
 
 def _margin(passes: _Passes, delta: str) -> Claim | NotApplicable:
     scores, binary = passes.scores, passes.scores.classes == 2
-    name, found = "margin.kernel" if binary else "margin.multiclass", MarginBound(1.0, 0, 1.0, 0.0)
+    name, result = "margin.kernel" if binary else "margin.multiclass", MarginBound(1.0, 0, 1.0, 0.0)
     if scores.norm > 0:
         binned = BinnedMargins(passes.profile.counts, passes.profile.sums)
         size, trace = scores.norm * (1 + 1e-12), passes.profile.trace * (1 + 1e-12)
         if binary:
-            found = kernel_margin_bound(binned, size, trace, float(delta))
+            result = kernel_margin_bound(binned, size, trace, float(delta))
         else:
-            found = multiclass_margin_bound(binned, size, trace, scores.classes, float(delta))
-    params = {"scale": 2.0**found.exponent, "intercept": scores.intercept, "rows": passes.n}
+            result = multiclass_margin_bound(binned, size, trace, scores.classes, float(delta))
+    params = {"scale": 2.0**result.exponent, "intercept": scores.intercept, "rows": passes.n}
     reason = Message("why.small-margins", rows=passes.n)
-    return _stated(name, found.bound, params, delta, reason)
+    return _stated(name, result.bound, params, delta, reason)
 
 
 def _l1_statement(
@@ -157,15 +157,15 @@ def _l1_statement(
 def _l1_margin(
     rows: Rows, w: np.ndarray, b: float, rounding: float, with_intercept: bool, delta: str
 ) -> Claim | NotApplicable:
-    size, found = float(np.abs(w).sum()) + abs(b) * with_intercept, MarginBound(1.0, 0, 1.0, 0.0)
+    size, result = float(np.abs(w).sum()) + abs(b) * with_intercept, MarginBound(1.0, 0, 1.0, 0.0)
     if size > 0:
         counts, sums, squares = rows.sum(_l1_profile, w, b, rounding, size * (1 + 1e-10))
         longest = math.sqrt(max(float(squares.max()), rows.n_rows * with_intercept) * (1 + 1e-10))
         columns = rows.n_features + with_intercept
-        found = l1_margin_bound(BinnedMargins(counts, sums), size * (1 + 1e-10), longest, columns, float(delta))
-    params = {"scale": 2.0**found.exponent, "intercept": with_intercept, "rows": rows.n_rows}
+        result = l1_margin_bound(BinnedMargins(counts, sums), size * (1 + 1e-10), longest, columns, float(delta))
+    params = {"scale": 2.0**result.exponent, "intercept": with_intercept, "rows": rows.n_rows}
     reason = Message("why.small-margins-sum", rows=rows.n_rows)
-    return _stated("margin.l1", found.bound, params, delta, reason)
+    return _stated("margin.l1", result.bound, params, delta, reason)
 
 
 def _pac_bayes(passes: _Passes, delta: str) -> Claim | NotApplicable:
@@ -244,9 +244,9 @@ def _gibbs_losses(block: Block, factor: float, slack: float, of: Margins, *param
     return float(np.where(square > 0, wrong, 1.0).sum())
 
 
-def by_norm(found: Gathered, train: Rows, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
+def by_norm(gathered: Gathered, train: Rows, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
     """Yield the Rademacher bound of the mean clipped error, or why it is not made."""
-    norm = found.get(Norm) or Norm(why_not=Message("why.no-norm"))
+    norm = gathered.get(Norm) or Norm(why_not=Message("why.no-norm"))
     if norm.why_not:
         yield NotApplicable("regression.rademacher", norm.why_not)
     elif asked.clip is None:
@@ -254,7 +254,7 @@ def by_norm(found: Gathered, train: Rows, asked: CertifyOptions) -> Iterator[Sta
     elif train.has_weight:
         yield NotApplicable("regression.rademacher", Message("why.weights.mean"))
     else:
-        yield partial(_norm_bound, found.the(Predictions), train, norm, float(asked.clip))
+        yield partial(_norm_bound, gathered.the(Predictions), train, norm, float(asked.clip))
 
 
 def _norm_bound(predicted: Predictions, train: Rows, norm: Norm, clip: float, delta: str) -> Claim | NotApplicable:
@@ -263,13 +263,13 @@ def _norm_bound(predicted: Predictions, train: Rows, norm: Norm, clip: float, de
     n, slack = train.n_rows, 1 + 1e-12
     trace = (norm.trace + n * norm.intercept) * slack
     try:
-        found = regression_bound(losses, norm.length * slack, trace, clip, float(delta))
+        result = regression_bound(losses, norm.length * slack, trace, clip, float(delta))
     except ValueError:
         return Vacuous("regression.rademacher", Message("why.long-weights", length=norm.length), delta)
-    bound = found.bound + rounding + clip * OUTWARD
+    bound = result.bound + rounding + clip * OUTWARD
     if bound >= clip:
         return Vacuous("regression.rademacher", Message("why.clip-vacuous", rows=n, clip=clip), delta)
-    params = {"clip": clip, "rows": n, "scale": 2.0**found.exponent, "intercept": norm.intercept}
+    params = {"clip": clip, "rows": n, "scale": 2.0**result.exponent, "intercept": norm.intercept}
     return claim("regression.rademacher", bound, params, "train", delta)
 
 
@@ -322,10 +322,10 @@ def _too_far(name: str, n: int, delta: str) -> Vacuous:
 
 
 def in_ball(
-    learner: "Learner", train: Rows, found: Gathered, asked: CertifyOptions
+    learner: "Learner", train: Rows, gathered: Gathered, asked: CertifyOptions
 ) -> Iterator[Statement | NotApplicable]:
     """Yield stability.ball of a learner that minimises a penalised problem, or why it is not made."""
-    problem = found.get(Penalised)
+    problem = gathered.get(Penalised)
     if problem is None:
         return
     if problem.why_not:
@@ -336,7 +336,7 @@ def in_ball(
         reason = Message("why.radius-missing")
         yield NotApplicable("stability.ball", reason)
     else:
-        yield partial(_in_ball, learner, train, found.the(Scores), problem, float(asked.radius))
+        yield partial(_in_ball, learner, train, gathered.the(Scores), problem, float(asked.radius))
 
 
 def _in_ball(
@@ -345,7 +345,7 @@ def _in_ball(
     outside = sum(train.map(_outside, radius))
     if outside:
         return Vacuous("stability.ball", Message("why.radius-exceeded", rows=outside, radius=radius), delta)
-    made = (one for one in learner.facts(train) if one.name == "duality-gap" and isinstance(one, Claim))
+    made = (fact for fact in learner.facts(train) if fact.name == "duality-gap" and isinstance(fact, Claim))
     gap = next(made, None)
     if gap is None:
         return Vacuous("stability.ball", Message("why.gap-missing"), delta)

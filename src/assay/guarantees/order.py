@@ -117,9 +117,9 @@ def fold_of_rows(n: int, folds: int, seed: int) -> np.ndarray:
     """Return the fold of each of n rows, drawn without looking at them; sizes differ by at most one."""
     if not 2 <= folds <= n // 2:
         raise ValueError(Message("folds.few", folds=folds, rows=n))
-    found = np.empty(n, dtype=np.int64)
-    found[permutation(n, seed, FOLDS)] = np.arange(n) % folds
-    return found
+    result = np.empty(n, dtype=np.int64)
+    result[permutation(n, seed, FOLDS)] = np.arange(n) % folds
+    return result
 
 
 def _scramble(state: int) -> int:

@@ -33,15 +33,15 @@ def out_of_bag_vote(
 
 
 def _vote(sums: OutOfBag, bags: Bags, rows: int, threshold: float, delta: str) -> Claim | NotApplicable:
-    found = sums.bound(float(delta), threshold)
+    result = sums.bound(float(delta), threshold)
     members = len(bags.seeds)
-    if found.bound >= 1:
+    if result.bound >= 1:
         wrong = 100 * sums.loss("first", threshold)[0]
         reason = Message("why.out-of-bag-vacuous", percent=wrong)
         return Vacuous("pac-bayes.vote", reason, delta)
     params: dict[str, Any] = {
-        "form": found.form,
-        "rate": found.exponent,
+        "form": result.form,
+        "rate": result.exponent,
         "members": members,
         "rows": rows,
         "bag": bags.size,
@@ -50,4 +50,4 @@ def _vote(sums: OutOfBag, bags: Bags, rows: int, threshold: float, delta: str) -
         "shared_seed": bags.shared_seed,
     }
     witness = {"seeds": np.asarray(bags.seeds, dtype=np.int64)}
-    return error_rate("pac-bayes.vote", found.bound, params, "train", delta, witness=witness)
+    return error_rate("pac-bayes.vote", result.bound, params, "train", delta, witness=witness)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def make_statements(
     learner: "Learner",
     cut: "DataSplit",
-    found: Mapping[str, Gathered],
+    results: Mapping[str, Gathered],
     delta: Decimal,
     asked: CertifyOptions,
     order: BetOrder,
@@ -46,8 +46,8 @@ def make_statements(
     `order` is that of bets on the hold-out rows.
     """
     if asked.groups is not None and cut.holdout is not None:
-        return of_groups(found["holdout"], cut.train, cut.holdout, asked, delta, order)
-    prepared = prepare(learner, cut, found, asked, order)
+        return of_groups(results["holdout"], cut.train, cut.holdout, asked, delta, order)
+    prepared = prepare(learner, cut, results, asked, order)
     shares = prepared.shares(delta)
     each: list[Claim | NotApplicable] = []
     for place, expected in enumerate(prepared.all()):
@@ -57,10 +57,10 @@ def make_statements(
 
 
 def prepare(
-    learner: "Learner", cut: "DataSplit", found: Mapping[str, Gathered], asked: CertifyOptions, order: BetOrder
+    learner: "Learner", cut: "DataSplit", results: Mapping[str, Gathered], asked: CertifyOptions, order: BetOrder
 ) -> Prepared:
     """Return the statements that apply to a learner, before any of them is computed."""
-    train, held = found["train"], found.get("holdout", Gathered([]))
+    train, held = results["train"], results.get("holdout", Gathered([]))
     if train.get(Decided):
         if cut.holdout is not None and held.too_open:
             return Prepared([], [NotApplicable("holdout.binomial", held.too_open)])
@@ -100,12 +100,12 @@ def _secondary_bounds(train: Rows, rows: Rows, held: Gathered, order: BetOrder) 
 
 
 def _of_class(
-    learner: "Learner", train: Rows, found: Gathered, errors: int, asked: CertifyOptions
+    learner: "Learner", train: Rows, gathered: Gathered, errors: int, asked: CertifyOptions
 ) -> Iterator[Statement | NotApplicable]:
     if asked.hypothesis_class_fixed:
         yield from _by_class(learner.space(train), train, errors)
         yield from learner.statements(train)
-        yield from in_ball(learner, train, found, asked)
+        yield from in_ball(learner, train, gathered, asked)
     else:
         yield NotApplicable(
             "vc",
@@ -130,19 +130,19 @@ def _by_class(space: Space, train: Rows, errors: int) -> Iterator[Statement | No
 
 def _ghost_sample(errors: int, n: int, space: Space, delta: str) -> Claim | NotApplicable:
     # A class whose size is not fixed in advance has a share of delta that depends on its size.
-    found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta) / space.price)
-    if found.bound >= 1:
+    result = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta) / space.price)
+    if result.bound >= 1:
         return Vacuous("vc", Message("why.class-vacuous", errors=errors, rows=n, space=str(space)), delta)
     params = {
         "class": space.descriptor(),
         "form": "c",
         "errors": errors,
         "rows": n,
-        "M": found.M,
-        "q": found.q,
-        "K": found.K,
+        "M": result.M,
+        "q": result.q,
+        "K": result.K,
     }
-    return error_rate("vc", found.bound, params, "train", delta)
+    return error_rate("vc", result.bound, params, "train", delta)
 
 
 # Failure probability spent on each data set by this process: fingerprint -> (certificates, sum of deltas).
@@ -196,21 +196,21 @@ def issue(
     has_target = get_tags(learner).target_tags.required
     data = {name: data_reference(rows, _classes(learner), has_target) for name, rows in _named(about.cut)}
     with learner.certifying():
-        found = gather(learner, cut)
-        if asked.radius is not None and not (found["train"].get(Distances) or found["train"].get(Penalised)):
+        result = gather(learner, cut)
+        if asked.radius is not None and not (result["train"].get(Distances) or result["train"].get(Penalised)):
             raise refuse(learner, "radius is for centres, flats and linear classifiers with a penalty.")
-        about_new = make_statements(learner, cut, found, delta, asked, _order(learner, about.cut))
-        stated = list(_published([*_about_rows(about.cut, cut, found), *learner.facts(cut.train), *about_new]))
+        about_new = make_statements(learner, cut, result, delta, asked, _order(learner, about.cut))
+        stated = list(_published([*_about_rows(about.cut, cut, result), *learner.facts(cut.train), *about_new]))
     others = Others(delta) if others is None else others
-    spent = any(isinstance(one, (Claim, Vacuous)) for one in about_new)
+    spent = any(isinstance(item, (Claim, Vacuous)) for item in about_new)
     _log_session(cut, data, Fraction(others.delta) if spent else Fraction(0))
-    unreported = tuple((one.name, one.delta) for one in stated if isinstance(one, Vacuous))
+    unreported = tuple((statement.name, statement.delta) for statement in stated if isinstance(statement, Vacuous))
     return Certificate(
-        claims=tuple(one for one in stated if isinstance(one, Claim)),
+        claims=tuple(statement for statement in stated if isinstance(statement, Claim)),
         model=model_reference(about.model),
         data=data,
         delta_total=str(others.delta),
-        not_applicable=tuple(one for one in stated if isinstance(one, NotApplicable)),
+        not_applicable=tuple(statement for statement in stated if isinstance(statement, NotApplicable)),
         unreported=(*unreported, *others.entries),
         split=about.cut.split,
     )
@@ -240,13 +240,13 @@ def _published(stated: Iterable[Claim | NotApplicable]) -> Iterable[Claim | NotA
     """Yield the claims whose numbers a checker reads, and why the others, and what rests on them, are not
     made."""
     dropped = set()
-    for one in stated:
-        rests_on = one.params.get("gap") if isinstance(one, Claim) else None
-        if isinstance(one, Claim) and (not _in_range(one) or rests_on in dropped):
-            dropped.add(one.name)
-            yield NotApplicable(one.name, _OUT_OF_RANGE)
+    for statement in stated:
+        rests_on = statement.params.get("gap") if isinstance(statement, Claim) else None
+        if isinstance(statement, Claim) and (not _in_range(statement) or rests_on in dropped):
+            dropped.add(statement.name)
+            yield NotApplicable(statement.name, _OUT_OF_RANGE)
         else:
-            yield one
+            yield statement
 
 
 def _in_range(claim: Claim) -> bool:
@@ -266,21 +266,21 @@ def _named(cut: DataSplit) -> list[tuple[str, Rows]]:
     return [(name, rows) for name, rows in (("train", cut.train), ("holdout", cut.holdout)) if rows is not None]
 
 
-def _about_rows(given: DataSplit, cut: DataSplit, found: Mapping[str, Gathered]) -> Iterable[Claim]:
+def _about_rows(given: DataSplit, cut: DataSplit, results: Mapping[str, Gathered]) -> Iterable[Claim]:
     """Yield the facts that every learner's certificate has: which rows, and how the model does on them."""
     stated = dict(_named(given))
     for name, rows in _named(cut):
         near = {"near": near_copies(given.train, stated[name])} if name == "holdout" else {}
         yield Claim("data.identity", float(rows.n_rows), "lower", {"set": name, **near}, (name,))
-        if found[name].get(Decided):
-            low, high = found[name].errors
+        if results[name].get(Decided):
+            low, high = results[name].errors
             params: dict[str, Any] = {"set": name, "rows": rows.n_rows, "loss": "zero-one", "low": low}
             yield Claim("train.errors", float(high), "upper", params, (name,))
-        elif predicted := found[name].get(Predictions):
+        elif predicted := results[name].get(Predictions):
             least, most = predicted.squared_error(rows)
             params = {"set": name, "rows": rows.n_rows, "loss": "squared", "low": least}
             yield Claim("train.errors", most, "upper", params, (name,))
-    if found["train"].get(Decided):
+    if results["train"].get(Decided):
         yield from error_floor(cut.train)
 
 

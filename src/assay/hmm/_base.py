@@ -170,15 +170,15 @@ class HiddenMarkovModel(Learner):
             runs.append((optim.em(problem, start, tol=self.tol, max_iter=self.n_iter, watch=watch), start, problem))
             if log.stopped:
                 break
-        found, start, problem = max(runs, key=lambda run: np.nan_to_num(run[0].log_likelihood, nan=-np.inf))
-        if not np.isfinite(found.log_likelihood):
+        result, start, problem = max(runs, key=lambda run: np.nan_to_num(run[0].log_likelihood, nan=-np.inf))
+        if not np.isfinite(result.log_likelihood):
             raise refuse(self, problem.impossible())
         if not log.history:
-            log.step(-found.log_likelihood, 0.0, **self._as_attributes(found.parameters))
-        self._finish(found.parameters)
+            log.step(-result.log_likelihood, 0.0, **self._as_attributes(result.parameters))
+        self._finish(result.parameters)
         self.start_: Parameters | None = start
         self.mended_ = problem.mended
-        self.monitor_ = Monitor(problem.values, found.n_iter, found.converged, self.tol)
+        self.monitor_ = Monitor(problem.values, result.n_iter, result.converged, self.tol)
         if problem.mended:
             warnings.warn(
                 f"{type(self).__name__}: a component shrank to a point, or to fewer dimensions than it has, and was "
@@ -211,10 +211,10 @@ class HiddenMarkovModel(Learner):
             shares, every = np.zeros((len(seen.table), k)), shares
             np.add.at(shares, seen.which, every)
         counts = self._count(sequences, seen, shares, start.emission)
-        found = problem.m_step((start, Expected(np.zeros(1), first, pairs, shares), counts))
-        value = problem.log_likelihood(found)
-        log.step(-value, 0.0, **self._as_attributes(found))
-        self._finish(found)
+        result = problem.m_step((start, Expected(np.zeros(1), first, pairs, shares), counts))
+        value = problem.log_likelihood(result)
+        log.step(-value, 0.0, **self._as_attributes(result))
+        self._finish(result)
         self.mended_ = problem.mended
         self.monitor_ = Monitor(problem.values, 1, True, self.tol)
         self.start_ = None
@@ -321,10 +321,10 @@ class HiddenMarkovModel(Learner):
     def score_samples(self, X: Any, lengths: Any = None) -> tuple[float, np.ndarray]:
         """Return the log-likelihood, and the probability of each state at each row given its whole sequence (n, k)."""
         at, sequences = self._given(X, lengths)
-        found = expect(sequences, self._see(sequences, at.emission), at.start, at.trans, each=True)
-        if not np.isfinite(found.logs).all():
-            raise refuse(self, _IMPOSSIBLE.format(int(np.argmin(found.logs))))
-        return float(found.logs.sum()), found.shares
+        result = expect(sequences, self._see(sequences, at.emission), at.start, at.trans, each=True)
+        if not np.isfinite(result.logs).all():
+            raise refuse(self, _IMPOSSIBLE.format(int(np.argmin(result.logs))))
+        return float(result.logs.sum()), result.shares
 
     def predict_proba(self, X: Any, lengths: Any = None) -> np.ndarray:
         """Return the probability of each state at each row given its whole sequence (n, k)."""
@@ -380,8 +380,8 @@ class HiddenMarkovModel(Learner):
         """Return a distribution of states that a step of the chain leaves as it is."""
         k, trans = self.n_components, self._parameters().trans
         wanted = np.concatenate([trans.T - np.eye(k), np.ones((1, k))])
-        found = np.linalg.lstsq(wanted, np.append(np.zeros(k), 1.0), rcond=None)[0]
-        return np.clip(found, 0.0, None) / np.clip(found, 0.0, None).sum()
+        result = np.linalg.lstsq(wanted, np.append(np.zeros(k), 1.0), rcond=None)[0]
+        return np.clip(result, 0.0, None) / np.clip(result, 0.0, None).sum()
 
     def bic(self, X: Any, lengths: Any = None) -> float:
         """Return Bayes's information criterion, -2 ln-likelihood + parameters ln n; smaller is better."""
@@ -446,18 +446,18 @@ class ChainProblem:
 
     def e_step(self, at: Parameters) -> optim.Expected:
         seen = self.model._see(self.sequences, at.emission)
-        found = expect(self.sequences, seen, at.start, at.trans)
-        self._told(found.logs)
-        counts = self.model._count(self.sequences, seen, found.shares, at.emission)
-        return optim.Expected(self._value(at), (at, found, counts))
+        result = expect(self.sequences, seen, at.start, at.trans)
+        self._told(result.logs)
+        counts = self.model._count(self.sequences, seen, result.shares, at.emission)
+        return optim.Expected(self._value(at), (at, result, counts))
 
     def m_step(self, statistics: Any) -> Parameters:
-        at, found, counts = statistics
+        at, result, counts = statistics
         if not np.isfinite(self.logs).all():
             raise refuse(self.model, self.impossible())
         model = self.model
-        start = _normalised(found.start, model.startprob_prior, at.start) if "s" in model.params else at.start
-        trans = _normalised(found.pairs, model.transmat_prior, at.trans) if "t" in model.params else at.trans
+        start = _normalised(result.start, model.startprob_prior, at.start) if "s" in model.params else at.start
+        trans = _normalised(result.pairs, model.transmat_prior, at.trans) if "t" in model.params else at.trans
         emission, mended = model._maximise(counts, at.emission)
         self.mended += mended
         self.exact = self.sure and not self.mended  # a component next to a point has a likelihood that rounding hides
@@ -482,9 +482,9 @@ class ChainProblem:
 
 def _normalised(counts: np.ndarray, prior: Any, old: np.ndarray) -> np.ndarray:
     """Return rows in proportion to counts + prior - 1; a row without counts stays as it is."""
-    found = np.maximum(counts + (np.asarray(prior, dtype=float) - 1), 0.0)
-    total = found.sum(axis=-1, keepdims=True)
-    return np.where(total > 0, found / np.where(total > 0, total, 1.0), old)
+    result = np.maximum(counts + (np.asarray(prior, dtype=float) - 1), 0.0)
+    total = result.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, result / np.where(total > 0, total, 1.0), old)
 
 
 def log_dirichlet(table: np.ndarray, prior: Any) -> float:

@@ -137,8 +137,8 @@ def expect(
 
     firsts = offsets[:-1][role[offsets[:-1]] != 2]
     first = alpha[firsts] * beta[firsts]  # before alpha is overwritten
-    found = thread_map(work, pieces, n_jobs=sequences.n_jobs)
-    counts, pairs = (sum(parts[1:], start=parts[0].copy()) for parts in zip(*found))
+    result = thread_map(work, pieces, n_jobs=sequences.n_jobs)
+    counts, pairs = (sum(parts[1:], start=parts[0].copy()) for parts in zip(*result))
     first_states = (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
     pairs *= trans
     for s in apart:
@@ -202,14 +202,14 @@ def best_paths(
         log_start, log_trans = np.log(start), np.log(trans)
 
     def work(group: tuple[int, int]) -> list[float]:
-        found = []
+        results = []
         for s in range(*group):
             here = slice(offsets[s], offsets[s + 1])
-            found.append(best_path(seen.log_rows(here), log_start, log_trans, states[here]))
-        return found
+            results.append(best_path(seen.log_rows(here), log_start, log_trans, states[here]))
+        return results
 
     values = thread_map(work, sequences.groups(), n_jobs=sequences.n_jobs)
-    return states, np.array([one for part in values for one in part])
+    return states, np.array([item for part in values for item in part])
 
 
 def joined(learner: Any, X: Any, lengths: Any) -> tuple[Any, Any]:
@@ -223,7 +223,7 @@ def joined(learner: Any, X: Any, lengths: Any) -> tuple[Any, Any]:
         return X, lengths
     if lengths is not None:
         raise refuse(learner, "lengths are those of the sequences in the list X; pass none beside it.")
-    parts = [_rows(one) for one in X]
+    parts = [_rows(row) for row in X]
     wide = {part.shape[1] for part in parts if len(part)}
     if len(wide) > 1 or any(not len(part) for part in parts):
         raise refuse(learner, "the sequences in the list X must have rows, all with the same number of columns.")
@@ -250,17 +250,17 @@ def text_in(X: Any) -> np.ndarray | None:
         return None
     if kinds and all(kind.lower().startswith(("int", "uint", "float")) for kind in kinds):
         return None
-    found = np.asarray(X)
-    if found.dtype.kind not in "USO" or found.ndim != 2:
+    result = np.asarray(X)
+    if result.dtype.kind not in "USO" or result.ndim != 2:
         return None
-    found = found.astype(object)
-    return found if any(isinstance(one, str) for one in found.ravel()) else None
+    result = result.astype(object)
+    return result if any(isinstance(item, str) for item in result.ravel()) else None
 
 
 def numbered(learner: Any, rows: np.ndarray, symbols: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return text as positions in the sorted symbols, NaN where there is none, and the symbols; learnt if not given."""
-    there = np.array([one is not None and one == one for one in rows.ravel()]).reshape(rows.shape)
-    odd = [one for one in rows[there] if not isinstance(one, str)]
+    there = np.array([row is not None and row == row for row in rows.ravel()]).reshape(rows.shape)
+    odd = [row for row in rows[there] if not isinstance(row, str)]
     if odd:
         raise refuse(learner, f"symbols must be all text or all numbers; {odd[0]!r} stands among text.")
     words = rows[there].astype(str)

@@ -165,16 +165,16 @@ def _stationary(model: Any, seen: Seen, lengths: np.ndarray) -> Claim | NotAppli
 
 def _params(model: Any, sequences: Sequences) -> dict[str, Any]:
     """Return the priors, and the parts that a step changes, as the claims state them."""
-    found: dict[str, Any] = {"start_prior": float(model.startprob_prior), "trans_prior": float(model.transmat_prior)}
+    results: dict[str, Any] = {"start_prior": float(model.startprob_prior), "trans_prior": float(model.transmat_prior)}
     if isinstance(model, CategoricalHMM):
-        return {**found, "emission_prior": float(model.emissionprob_prior), "parts": model.params}
+        return {**results, "emission_prior": float(model.emissionprob_prior), "parts": model.params}
     if isinstance(model, PoissonHMM):
         added = {"shape": float(model.lambdas_prior), "rate": float(model.lambdas_weight)}
-        return {**found, **added, "parts": model.params}
+        return {**results, **added, "parts": model.params}
     prior = model._prior(sequences.X.shape[1])
     weights = float(getattr(model, "weights_prior", 1.0))
     return {
-        **found,
+        **results,
         "weights_prior": weights,
         "scale": float(prior.scale),
         "count": float(prior.count),
@@ -216,7 +216,7 @@ def _rate_gain(model: Any, seen: Seen, wide: float) -> float:
 
 def _gaussian_gain(model: Any, seen: Seen, wide: float) -> float | None:
     """Return what means and covariances gain at an M step; None if that is not bounded."""
-    found = seen.counts[1] if model.per_state else seen.counts
+    result = seen.counts[1] if model.per_state else seen.counts
     means, factors = model._flat(*seen.at.emission[-2:])
     d, K = means.shape[1], len(means)
     prior = model._prior(d)
@@ -226,11 +226,11 @@ def _gaussian_gain(model: Any, seen: Seen, wide: float) -> float | None:
     largest = np.nanmax(np.abs(seen.sequences.X), axis=0)
     for c in range(K):
         U = factors[c] if factors.ndim == 3 else np.diag(factors[c])
-        N = float(found.mass[c] if found.mass.ndim == 1 else found.mass[c].max())
+        N = float(result.mass[c] if result.mass.ndim == 1 else result.mass[c].max())
         if N < 1e-6:
             return None
-        s = U.T @ found.linear[c] / N
-        square = found.square[c] if found.square.ndim == 3 else np.diag(found.square[c])
+        s = U.T @ result.linear[c] / N
+        square = result.square[c] if result.square.ndim == 3 else np.diag(result.square[c])
         second = U.T @ square @ U / N
         reach = (2 * d + 64) * _UNIT * float(np.linalg.norm((largest + np.abs(means[c])) @ np.abs(U)))
         size = float(np.linalg.norm(second)) + d + float(s @ s)
@@ -270,13 +270,13 @@ def _monotone(model: Any, sequences: Sequences, lengths: np.ndarray) -> Claim | 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         problem = ChainProblem(model, sequences)
-        found = em(problem, blurred, tol=-np.inf, max_iter=steps)
-    distance = _apart(model, model._parameters(), found.parameters)
+        solution = em(problem, blurred, tol=-np.inf, max_iter=steps)
+    distance = _apart(model, model._parameters(), solution.parameters)
     if problem.mended or not distance < _AGREE:
         return NotApplicable("hmm.monotone", Message("why.saddle"))
     errors = float(_seen(model, sequences).errors.sum()) / n
-    fall = max(0.0, float(-np.min(np.diff(found.history)))) / n
-    value = fall + 1e-9 * (1 + abs(found.log_likelihood) / n) + 32 * errors
+    fall = max(0.0, float(-np.min(np.diff(solution.history)))) / n
+    value = fall + 1e-9 * (1 + abs(solution.log_likelihood) / n) + 32 * errors
     params = {**_params(model, sequences), "steps": int(steps), "distance": outward(100 * distance + 1e-8)}
     return Claim("hmm.monotone", outward(value), params=params, witness={"lengths": lengths, **_witness(model)})
 
@@ -289,30 +289,30 @@ def _blurred(start: np.ndarray) -> np.ndarray:
 
 def _witness(model: Any) -> dict[str, np.ndarray]:
     start = model.start_
-    found = {"start": start.start, "trans": start.trans}
+    results = {"start": start.start, "trans": start.trans}
     if isinstance(model, CategoricalHMM):
-        return {**found, "tables": start.emission[0]}
+        return {**results, "tables": start.emission[0]}
     if isinstance(model, PoissonHMM):
-        return {**found, "rates": start.emission[0]}
+        return {**results, "rates": start.emission[0]}
     means, factors = model._flat(*start.emission[-2:])
     factors = factors if factors.ndim == 3 else factors[:, :, None] * np.eye(means.shape[1])
     weights = start.emission[0] if model.per_state else np.ones((model.n_components, 1))
-    return {**found, "weights": weights, "means": means, "factors": factors}
+    return {**results, "weights": weights, "means": means, "factors": factors}
 
 
-def _apart(model: Any, one: Parameters, other: Parameters) -> float:
-    found = [float(np.abs(a - b).max()) for a, b in zip(one[:2], other[:2])]
+def _apart(model: Any, parameters: Parameters, other: Parameters) -> float:
+    results = [float(np.abs(a - b).max()) for a, b in zip(parameters[:2], other[:2])]
     if not _is_gaussian(model):
-        return max(*found, float(np.abs(one.emission[0] - other.emission[0]).max()))
+        return max(*results, float(np.abs(parameters.emission[0] - other.emission[0]).max()))
     if model.per_state:
-        found.append(float(np.abs(one.emission[0] - other.emission[0]).max()))
-    (m, U), (l, V) = (model._flat(*at.emission[-2:]) for at in (one, other))
+        results.append(float(np.abs(parameters.emission[0] - other.emission[0]).max()))
+    (m, U), (l, V) = (model._flat(*at.emission[-2:]) for at in (parameters, other))
     for c in range(len(m)):
         A, B = (f if f.ndim == 2 else np.diag(f) for f in (U[c], V[c]))
         back = np.linalg.inv(B) @ A
-        found.append(float(np.linalg.norm(A.T @ (l[c] - m[c]))))
-        found.append(float(np.linalg.norm(back.T @ back - np.eye(len(A)))))
-    return max(found)
+        results.append(float(np.linalg.norm(A.T @ (l[c] - m[c]))))
+        results.append(float(np.linalg.norm(back.T @ back - np.eye(len(A)))))
+    return max(results)
 
 
 # New sequences ----------------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ class CategoricalHMM(HiddenMarkovModel):
 
     def _numbers(self, X: Any, lengths: Any, *, reset: bool) -> tuple[Any, Any]:
         if isinstance(X, str):
-            X = [[one] for one in X]
+            X = [[row] for row in X]
         text = text_in(X)
         if text is None:
             if not reset and len(self.symbols_):
@@ -164,11 +164,11 @@ class CategoricalHMM(HiddenMarkovModel):
 
     def _count(self, sequences: Sequences, seen: Emissions, shares: np.ndarray, emission: Arrays) -> Any:
         (tables,), (rows, _) = emission, sequences.distinct
-        found = np.zeros_like(tables)
-        for j, counts in enumerate(found):
+        result = np.zeros_like(tables)
+        for j, counts in enumerate(result):
             there = rows[:, j] >= 0
             np.add.at(counts.T, rows[there, j], shares[there])
-        return found
+        return result
 
     def _maximise(self, counts: Any, emission: Arrays) -> tuple[Arrays, int]:
         if "e" not in self.params:

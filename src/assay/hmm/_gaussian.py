@@ -36,26 +36,26 @@ class Moments(NamedTuple):
 
 def log_densities(X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """Return ln N_k(x) of each row (n, K)."""
-    found = np.empty((len(X), len(means)))
+    result = np.empty((len(X), len(means)))
     if factors.ndim == 2:
         for k, (m, u) in enumerate(zip(means, factors)):
-            found[:, k] = np.nansum(np.log(u) - _HALF_LOG_2PI - 0.5 * ((X - m) * u) ** 2, axis=1)
-        return found
+            result[:, k] = np.nansum(np.log(u) - _HALF_LOG_2PI - 0.5 * ((X - m) * u) ** 2, axis=1)
+        return result
     missing = np.isnan(X)
     whole = ~missing.any(axis=1)
     for k, (m, U) in enumerate(zip(means, factors)):
         z = (X[whole] - m) @ U
         constant = np.log(np.diag(U)).sum() - len(m) * _HALF_LOG_2PI
-        found[whole, k] = constant - 0.5 * np.einsum("ij,ij->i", z, z)
+        result[whole, k] = constant - 0.5 * np.einsum("ij,ij->i", z, z)
     for rows, there in _patterns(missing):
         for k, (m, U) in enumerate(zip(means, factors)):
             own = np.linalg.inv(np.linalg.cholesky(_covariance(U)[np.ix_(there, there)])) if there.any() else None
             if own is None:
-                found[rows, k] = 0.0
+                result[rows, k] = 0.0
                 continue
             z = (X[np.ix_(rows, there)] - m[there]) @ own.T
-            found[rows, k] = np.log(np.diag(own)).sum() - there.sum() * _HALF_LOG_2PI - 0.5 * (z**2).sum(axis=1)
-    return found
+            result[rows, k] = np.log(np.diag(own)).sum() - there.sum() * _HALF_LOG_2PI - 0.5 * (z**2).sum(axis=1)
+    return result
 
 
 def moments(sequences: Sequences, means: np.ndarray, factors: np.ndarray, shares: np.ndarray) -> Moments:
@@ -66,15 +66,15 @@ def moments(sequences: Sequences, means: np.ndarray, factors: np.ndarray, shares
         def diagonal(piece: tuple[int, int]) -> Any:
             return diagonal_moments(sequences.X, means, shares, *piece)
 
-        found = thread_map(diagonal, sequences.stretches(), n_jobs=sequences.n_jobs)
+        result = thread_map(diagonal, sequences.stretches(), n_jobs=sequences.n_jobs)
     else:
 
         def full(piece: tuple[int, int]) -> Any:
             here = slice(*piece)
             return _full_moments(sequences.X[here], means, factors, shares[here])
 
-        found = thread_map(full, sequences.stretches(), n_jobs=sequences.n_jobs)
-    return Moments(*(sum(parts[1:], start=parts[0].copy()) for parts in zip(*found)))
+        result = thread_map(full, sequences.stretches(), n_jobs=sequences.n_jobs)
+    return Moments(*(sum(parts[1:], start=parts[0].copy()) for parts in zip(*result)))
 
 
 def _full_moments(X: np.ndarray, means: np.ndarray, factors: np.ndarray, shares: np.ndarray) -> Moments:
@@ -118,9 +118,9 @@ def _filled(z: np.ndarray, there: np.ndarray, U: np.ndarray) -> np.ndarray:
 
 def _spread(there: np.ndarray, U: np.ndarray) -> np.ndarray:
     """Return the covariance of the missing entries given those that are there, zero elsewhere."""
-    found = np.zeros_like(U)
-    found[np.ix_(~there, ~there)] = np.linalg.inv((U @ U.T)[np.ix_(~there, ~there)])
-    return found
+    result = np.zeros_like(U)
+    result[np.ix_(~there, ~there)] = np.linalg.inv((U @ U.T)[np.ix_(~there, ~there)])
+    return result
 
 
 class Prior(NamedTuple):
@@ -165,10 +165,10 @@ def maximise(
     step, off = new - means, new - prior.mean
     if old.square.ndim == 2:
         square = old.square - 2 * step * old.linear + mass * step**2 + weight * off**2
-        found = square + prior.scale
+        result = square + prior.scale
         count = mass + prior.count
         if kind == "spherical":
-            found = np.repeat(found.sum(axis=1, keepdims=True), len(step.T), axis=1)
+            result = np.repeat(result.sum(axis=1, keepdims=True), len(step.T), axis=1)
             count = np.repeat(count.sum(axis=1, keepdims=True), len(step.T), axis=1)
     else:
         outer = step[:, :, None] * old.linear[:, None, :]
@@ -178,9 +178,9 @@ def maximise(
             square = square.reshape(groups, -1, *square.shape[1:]).sum(axis=1)
             mass = mass.reshape(groups, -1).sum(axis=1, keepdims=True)
             empty = np.repeat(mass[:, 0] <= 1e-12, len(means) // groups)
-        found = square + prior.scale
+        result = square + prior.scale
         count = (mass[:, 0] + prior.count)[:, None, None]
-    covariances = found / np.maximum(count, 1e-300)
+    covariances = result / np.maximum(count, 1e-300)
     return np.where(empty[:, None], means, new), covariances, empty
 
 
@@ -194,11 +194,11 @@ def widened(covariances: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, int
     units = np.sqrt(least)
     scaled = covariances / (units[:, None] * units)
     values = np.linalg.eigvalsh(scaled)[:, 0]
-    found, thin = covariances.copy(), np.flatnonzero(values < 1)
+    result, thin = covariances.copy(), np.flatnonzero(values < 1)
     for k in thin:
         spectrum, V = np.linalg.eigh((scaled[k] + scaled[k].T) / 2)
-        found[k] = (V * np.maximum(spectrum, 1.0)) @ V.T * (units[:, None] * units)
-    return found, len(thin)
+        result[k] = (V * np.maximum(spectrum, 1.0)) @ V.T * (units[:, None] * units)
+    return result, len(thin)
 
 
 def factors_of(covariances: np.ndarray) -> np.ndarray:
@@ -346,13 +346,13 @@ class GaussianEmissions(HiddenMarkovModel):
         index = np.arange(n)
         return Emissions(table, shift, index, lambda here: self._log_rows(X[here], emission), least < -FLOOR, True)
 
-    def _maximised(self, found: Moments, emission: Arrays) -> tuple[Arrays, int]:
+    def _maximised(self, result: Moments, emission: Arrays) -> tuple[Arrays, int]:
         """Return means and factors of the M step, and how many were widened."""
         means, factors = emission[-2:]
         flat, each = self._flat(means, factors)
         groups = self.n_components if self.per_state else 1
         new, covariances, empty = maximise(
-            self.covariance_type, found, flat, self._prior(flat.shape[1]), groups, self.params
+            self.covariance_type, result, flat, self._prior(flat.shape[1]), groups, self.params
         )
         if "c" not in self.params:
             return (new.reshape(means.shape), factors), 0
@@ -481,13 +481,13 @@ class GaussianHMM(GaussianEmissions):
     @property
     def covars_(self) -> np.ndarray:
         """Covariances (k, d, d)."""
-        found, (k, d) = self._covariances(), self.means_.shape
+        result, (k, d) = self._covariances(), self.means_.shape
         if self.covariance_type == "tied":
-            return np.repeat(found[None], k, axis=0)
+            return np.repeat(result[None], k, axis=0)
         if self.covariance_type == "full":
-            return found
-        found = found if found.ndim == 2 else np.repeat(found[:, None], d, axis=1)
-        return found[:, :, None] * np.eye(d)
+            return result
+        result = result if result.ndim == 2 else np.repeat(result[:, None], d, axis=1)
+        return result[:, :, None] * np.eye(d)
 
     @covars_.setter
     def covars_(self, value: Any) -> None:

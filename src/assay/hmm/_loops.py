@@ -159,13 +159,13 @@ def shares(
 @compiled
 def _log_sum(values: np.ndarray) -> float:
     top = -inf
-    for one in values:
-        top = max(top, one)
+    for value in values:
+        top = max(top, value)
     if top == -inf:
         return -inf
     total = 0.0
-    for one in values:
-        total += exp(one - top)
+    for value in values:
+        total += exp(value - top)
     return top + log(total)
 
 
@@ -230,11 +230,11 @@ def best_path(logs: np.ndarray, log_start: np.ndarray, log_trans: np.ndarray, st
     for j in range(1, k):
         if value[j] > value[best]:
             best = j
-    found = value[best]
+    result = value[best]
     for t in range(T - 1, -1, -1):
         states[t] = best
         best = back[t, best]
-    return found
+    return result
 
 
 @compiled(reduction=True)

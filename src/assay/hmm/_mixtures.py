@@ -166,9 +166,9 @@ class GMMHMM(GaussianEmissions):
         return own[there].sum(axis=0), moments(sequences, *self._flat(*emission[1:]), flat)
 
     def _maximise(self, counts: Any, emission: Arrays) -> tuple[Arrays, int]:
-        mass, found = counts
+        mass, result = counts
         weights = _normalised(mass, self.weights_prior, emission[0]) if "w" in self.params else emission[0]
-        gaussians, narrow = self._maximised(found, emission)
+        gaussians, narrow = self._maximised(result, emission)
         return (weights, *gaussians), narrow
 
     def _log_prior(self, emission: Arrays) -> float:
@@ -183,5 +183,5 @@ class GMMHMM(GaussianEmissions):
 
     def n_parameters(self) -> int:
         k, M, d = self.means_.shape
-        found = super().n_parameters() + k * (M - 1) * ("w" in self.params) + k * M * d * ("m" in self.params)
-        return found + self._n_covariances(d) * ("c" in self.params)
+        result = super().n_parameters() + k * (M - 1) * ("w" in self.params) + k * M * d * ("m" in self.params)
+        return result + self._n_covariances(d) * ("c" in self.params)

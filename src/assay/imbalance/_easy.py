@@ -95,7 +95,7 @@ class EasyEnsembleClassifier(ClassifierMixin, CombinedLearner):
             made = fit_some(
                 self, [self._sampled(X, codes, weight, t, seed) for t, seed in enumerate(seeds)], self.n_jobs
             )
-            fitted = [one for one in made if one is not None]
+            fitted = [item for item in made if item is not None]
             if not fitted:
                 raise KeyboardInterrupt
             self._keep(fitted)
@@ -124,8 +124,8 @@ class EasyEnsembleClassifier(ClassifierMixin, CombinedLearner):
     def _link_of(self, t: int) -> int:
         return (probability_link if self.voting == "soft" else vote_link)(self.members_[t])
 
-    def _combine(self, said: Sequence[Output], block: Block) -> Output:
-        return votes_of(said, self.vote_weights_, self.links_, float(self.needed_))
+    def _combine(self, outputs: Sequence[Output], block: Block) -> Output:
+        return votes_of(outputs, self.vote_weights_, self.links_, float(self.needed_))
 
     def _member_output(self, member: Any, X: Any) -> np.ndarray:
         if self.voting == "hard":
@@ -135,8 +135,8 @@ class EasyEnsembleClassifier(ClassifierMixin, CombinedLearner):
         return np.asarray(member.predict_proba(X), dtype=np.float64)
 
     def _mean(self, X: Any) -> np.ndarray:
-        said = thread_map(lambda one: self._member_output(one, X), self.members_, n_jobs=self.n_jobs)
-        total = sum(weight * one for weight, one in zip(self.vote_weights_.tolist(), said))
+        outputs = thread_map(lambda item: self._member_output(item, X), self.members_, n_jobs=self.n_jobs)
+        total = sum(weight * output for weight, output in zip(self.vote_weights_.tolist(), outputs))
         return np.asarray(total) / self.vote_weights_.sum()
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -161,4 +161,4 @@ class EasyEnsembleClassifier(ClassifierMixin, CombinedLearner):
         """Return the class position that each member votes for, (rows, members)."""
         check_is_fitted(self, "members_")
         X = self._rows(X, reset=False)
-        return np.stack([np.asarray(one.predict(X)) for one in self.members_], axis=1)
+        return np.stack([np.asarray(member.predict(X)) for member in self.members_], axis=1)

@@ -88,8 +88,8 @@ class Weighing(ClassifierMixin, CombinedLearner):
     def _link_of(self, t: int) -> int:
         return probability_link(self.members_[t])
 
-    def _combine(self, said: Sequence[Output], block: Block) -> Output:
-        shares, errors = said[0]
+    def _combine(self, outputs: Sequence[Output], block: Block) -> Output:
+        shares, errors = outputs[0]
         size = np.abs(self.matrix_)
         return shares @ self.matrix_, (errors + 4 * (len(size) + 8) * UNIT * np.abs(shares)) @ size
 
@@ -222,11 +222,11 @@ class ThresholdClassifier(Weighing):
             for rows in outside
         ]
         second = np.empty(len(codes))
-        for k, one in enumerate(fit_members(self, tasks, self.n_jobs)):
-            if not hasattr(one, "predict_proba"):
-                raise refuse(self, f"it needs probabilities, which {type(one).__name__} does not have.")
+        for k, fit_member in enumerate(fit_members(self, tasks, self.n_jobs)):
+            if not hasattr(fit_member, "predict_proba"):
+                raise refuse(self, f"it needs probabilities, which {type(fit_member).__name__} does not have.")
             mine = np.flatnonzero(fold == k)
-            second[mine] = np.asarray(one.predict_proba(_safe_indexing(X, mine)))[:, 1]
+            second[mine] = np.asarray(fit_member.predict_proba(_safe_indexing(X, mine)))[:, 1]
         paid = [_loss(self.threshold, codes, second > t / GRID, weight) for t in range(1, GRID)]
         return (_middle(np.array(paid)) + 1) / GRID
 
@@ -382,8 +382,8 @@ class CostClassifier(Weighing):
         shares = np.asarray(self.members_[0].predict_proba(_safe_indexing(X, held)))
         own = None if weight is None or not weight[held].any() else weight[held]
         paid = [
-            np.average(self.cost_[codes[held], (shares @ one).argmax(axis=1)], weights=own)
-            for one in matrices(self.cost_)
+            np.average(self.cost_[codes[held], (shares @ matrix).argmax(axis=1)], weights=own)
+            for matrix in matrices(self.cost_)
         ]
         self.matrix_, self.held_, self.seed_ = matrices(self.cost_)[_middle(np.array(paid))], held, seed
 
@@ -398,7 +398,7 @@ class CostClassifier(Weighing):
             return float(gain[0][1] / (gain[0][1] + gain[1][0]))
         if len(self.classes_) == 2:
             return float(self.matrix_[0, 0])
-        at = next(g for g, one in enumerate(matrices(self.cost_)) if np.array_equal(one, self.matrix_))
+        at = next(g for g, matrix in enumerate(matrices(self.cost_)) if np.array_equal(matrix, self.matrix_))
         return at / GRID
 
     @property
@@ -438,7 +438,7 @@ class CostClassifier(Weighing):
         on new data that hold for all of them at once."""
         codes, shares, options = self._codes(y), self._shares(X), matrices(self.cost_[:, : len(self.classes_)])
         cost = self.cost_[:, : len(self.classes_)]
-        paid = np.array([cost[codes, (shares @ one).argmax(axis=1)].mean() for one in options])
+        paid = np.array([cost[codes, (shares @ option).argmax(axis=1)].mean() for option in options])
         room, most = np.log(len(options) / delta) / len(codes), float(cost.max())
         limit = np.array([most * kl_upper(min(1.0, mean / most), room) for mean in paid])
         first = 1 if len(cost) == 2 else 0
@@ -464,7 +464,7 @@ class CostClassifier(Weighing):
         if not np.array_equal(self.cost_, self._costs(len(self.classes_))):
             raise refuse(self, "cost_ is not that of the parameters.")
         options = [-self.cost_] if self.choose == "bayes" else matrices(self.cost_)
-        if not any(np.array_equal(self.matrix_, one) for one in options):
+        if not any(np.array_equal(self.matrix_, option) for option in options):
             raise refuse(self, "matrix_ is not that of the costs.")
 
 

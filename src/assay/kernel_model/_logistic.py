@@ -163,33 +163,33 @@ class KernelLogisticRegression(LogisticKernelObjective, ExpansionClassifier):
             gram = whole_gram(self, kernel, features, copies=3)
             for k, code in enumerate(targets):
 
-                def told(point: "_Point", k: int = k) -> bool:
+                def callback(point: "_Point", k: int = k) -> bool:
                     self.pair_coef_[k], self.intercept_[k] = point.beta, point.b
                     shown = {"pair_coef_": self.pair_coef_.copy(), "intercept_": self.intercept_.copy()}
                     return log.step(point.objective, point.gap, **(shown if log.watched else {}))
 
                 problem = _Problem(gram, np.where(codes == code, 1.0, -1.0), cost, bool(self.fit_intercept))
                 allowed = 0 if any(run.status == "interrupted" for run in runs) else self.max_iter
-                runs.append(self._minimise(problem, allowed, told))
+                runs.append(self._minimise(problem, allowed, callback))
         self.n_iter_ = np.array([run.steps for run in runs], dtype=np.int32)
         self.violation_ = float(max(run.gap for run in runs))
         self._report({run.status for run in runs})
         return self
 
-    def _minimise(self, problem: "_Problem", max_iter: int, told: Callable[["_Point"], bool]) -> "_Run":
+    def _minimise(self, problem: "_Problem", max_iter: int, callback: Callable[["_Point"], bool]) -> "_Run":
         """Take Newton steps until the gap is small; each iterate is told."""
         point = problem.point(np.zeros(len(problem.y)), 0.0)
         beta, b, values, steps, status = point.beta, 0.0, np.zeros(len(problem.y)), 0, "max_iter"
         zero = problem.objective(values, beta, 0.0)
         try:
             while steps < max_iter:
-                found = problem.step(beta, b, values)
-                if found is None:
+                result = problem.step(beta, b, values)
+                if result is None:
                     status = "stalled"
                     break
-                beta, b, values = found
+                beta, b, values = result
                 point, steps = problem.point(beta, b), steps + 1
-                stopped = told(point)
+                stopped = callback(point)
                 if point.gap <= self.tol * zero:
                     status = "converged"
                     break

@@ -257,7 +257,7 @@ class KernelPerceptron(ExpansionClassifier):
         with fit_log(self, self.max_iter * len(targets), X, y) as log:
             for k, code in enumerate(targets):
 
-                def told(mistakes: int) -> bool:
+                def callback(mistakes: int) -> bool:
                     if not log.watched:
                         return log.step(mistakes, mistakes)
                     self._keep(features, beta)
@@ -266,7 +266,7 @@ class KernelPerceptron(ExpansionClassifier):
 
                 allowed = 0 if any(run.stopped for run in runs) else self.max_iter
                 signs = np.where(codes == code, 1.0, -1.0)
-                runs.append(_run(columns, signs, beta[k], allowed, random, told))
+                runs.append(_run(columns, signs, beta[k], allowed, random, callback))
         self._keep(features, beta)
         self.updates_ = [run.sequence for run in runs]
         self.n_updates_ = sum(len(run.sequence) for run in runs)
@@ -371,7 +371,7 @@ class _Columns:
 
 
 def _run(
-    columns: _Columns, signs: np.ndarray, beta: np.ndarray, max_iter: int, random: Any, told: Callable[[int], bool]
+    columns: _Columns, signs: np.ndarray, beta: np.ndarray, max_iter: int, random: Any, callback: Callable[[int], bool]
 ) -> _Run:
     """Learn one function; writes beta (n,)."""
     n, sequence, epoch, mistakes, stopped = len(signs), [], 0, -1, False
@@ -387,7 +387,7 @@ def _run(
                 sequence.append(i)
                 mistakes, at = mistakes + 1, at + 1
             epoch += 1
-            stopped = told(mistakes)
+            stopped = callback(mistakes)
     except KeyboardInterrupt:
         stopped = True
     stopped = (stopped and mistakes != 0) or max_iter == 0

@@ -134,7 +134,9 @@ class KernelRidge(SquaredKernelObjective, RegressorMixin, MoreKernels):
     def _solve(self, gram: np.ndarray, alphas: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Return the solutions of (K + alpha I) c = y, (n, targets); `gram` is written to."""
         if not (alphas == alphas[0]).all():
-            parts = [self._solve(gram.copy(), one[None], column[:, None]) for one, column in zip(alphas, targets.T)]
+            parts = [
+                self._solve(gram.copy(), penalty[None], column[:, None]) for penalty, column in zip(alphas, targets.T)
+            ]
             return np.concatenate(parts, axis=1)
         gram[np.diag_indices_from(gram)] += alphas[0]
         try:

@@ -23,13 +23,13 @@ class StreamedCells:
         self.model = model
         self.source = source if is_streamed(source) else raw_table(source)
         known = self.source.names if isinstance(self.source, RawTable) else names(self.source)
-        kinds = {one.name: one.kind for one in (*model.columns, model.target)}
+        kinds = {item.name: item.kind for item in (*model.columns, model.target)}
         kinds |= {name: "nominal" for name in certificate.named_columns if name not in kinds}
         if certificate.time is not None:
             kinds.setdefault(certificate.time["name"], certificate.time["kind"])
         self.kinds = {name: kind for name, kind in kinds.items() if name in known}
         self.names = list(self.kinds)
-        self._read = [one.name for one in model.columns]
+        self._read = [column.name for column in model.columns]
 
     def rows(self, *columns: str) -> RawTable:
         """Return columns as the source holds them."""
@@ -51,10 +51,10 @@ class StreamedCells:
 
     def typed(self, numbers: np.ndarray) -> Iterator[Column]:
         """Yield the columns that the model reads, as it reads them, of the rows with these numbers."""
-        for one in self.model.columns:
-            rows = self.rows(one.name)
+        for column in self.model.columns:
+            rows = self.rows(column.name)
             rows = rows if len(numbers) == rows.n_rows else rows.take(numbers)
-            yield rows.read_as((one,), lenient=True).column(one.name)
+            yield rows.read_as((column,), lenient=True).column(column.name)
 
     @cached_property
     def own(self) -> np.ndarray:

@@ -8,13 +8,13 @@ def leaderboard(study: Any) -> Any:
     from matplotlib.figure import Figure
 
     best: dict[str, Any] = {}
-    for one in study.candidates:
-        if one.losses:
-            best.setdefault(one.name, one)
+    for candidate in study.candidates:
+        if candidate.losses:
+            best.setdefault(candidate.name, candidate)
     rows = list(best.values())[::-1]
     figure = Figure(figsize=(7, 1 + 0.3 * len(rows)), layout="constrained")
     axes = figure.subplots()
-    colours = ["tab:blue" if one is study.chosen else "tab:gray" for one in rows]
-    axes.barh([one.name for one in rows], [one.cv for one in rows], color=colours)
+    colours = ["tab:blue" if row is study.chosen else "tab:gray" for row in rows]
+    axes.barh([row.name for row in rows], [row.cv for row in rows], color=colours)
     axes.set_xlabel(f"{study.metric.name} in cross-validation")
     return figure

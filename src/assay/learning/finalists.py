@@ -29,15 +29,19 @@ MOST = 3
 def finalists(ranked: list[Candidate], by_bound: bool) -> list[Candidate]:
     """Return the first of the ranking, and other learners within one standard error of it on the same folds."""
     first = ranked[0]
-    found = [first]
+    results = [first]
     if not by_bound:
-        return found
-    for one in ranked[1:]:
-        if len(found) == MOST:
+        return results
+    for candidate in ranked[1:]:
+        if len(results) == MOST:
             break
-        if one.step == first.step and one.name not in [other.name for other in found] and is_level(first, one):
-            found.append(one)
-    return found
+        if (
+            candidate.step == first.step
+            and candidate.name not in [other.name for other in results]
+            and is_level(first, candidate)
+        ):
+            results.append(candidate)
+    return results
 
 
 def is_level(first: Candidate, other: Candidate) -> bool:
@@ -84,7 +88,7 @@ class Final:
             raise ValueError(Message("failed.all", reasons=failures(self.search.all)))
         by_bound = self.search.metric.name in ("error", "mae")
         chosen = self._in_time(finalists(ranked, by_bound))
-        spare = [one for one in ranked if one not in chosen]
+        spare = [candidate for candidate in ranked if candidate not in chosen]
         left = self.delta
         while True:
             parts = (
@@ -93,31 +97,31 @@ class Final:
             left -= sum(parts)
             self.tried += chosen
             self._certify(chosen, parts)
-            best = [one for one in chosen if id(one) in self.results]
+            best = [item for item in chosen if id(item) in self.results]
             if best:
                 return self._best(best)
             chosen, spare = spare[:1], spare[1:]
             if not chosen:
-                reasons = failures([one for one in self.search.all if one.note])
+                reasons = failures([candidate for candidate in self.search.all if candidate.note])
                 raise ValueError(Message("failed.all", reasons=reasons))
 
     @property
     def certified(self) -> tuple[Finalist, ...]:
         """All that were certified, as cross-validation ranks them."""
-        done = [(one, self.results[id(one)]) for one in self.tried if id(one) in self.results]
-        return tuple(Finalist(one, result["model"], result["certificate"]) for one, result in done)
+        done = [(candidate, self.results[id(candidate)]) for candidate in self.tried if id(candidate) in self.results]
+        return tuple(Finalist(item, result["model"], result["certificate"]) for item, result in done)
 
     def _in_time(self, chosen: list[Candidate]) -> list[Candidate]:
         """Return the first finalist, and the others if there is time for all; who said stop waits for one alone."""
         if self.budget.stopped:
             return chosen[:1]
         left = self.budget.left()
-        needed = sum(self.search.finishing(one) for one in chosen) / max(1, self.pool.size)
+        needed = sum(self.search.finishing(item) for item in chosen) / max(1, self.pool.size)
         return chosen if left is None or needed < left else chosen[:1]
 
     def _best(self, finished: list[Candidate]) -> tuple[Candidate, dict[str, Any]]:
-        with_bound = [one for one in finished if one.bound is not None]
-        chosen = min(with_bound, key=lambda one: one.bound or 0.0) if with_bound else finished[0]
+        with_bound = [candidate for candidate in finished if candidate.bound is not None]
+        chosen = min(with_bound, key=lambda item: item.bound or 0.0) if with_bound else finished[0]
         chosen.status = "chosen"
         return chosen, self.results[id(chosen)]
 
@@ -127,17 +131,17 @@ class Final:
         name = self.problem.group_name
         groups = self.problem.raw.text(name)[self.problem.held] if name else None
         work = []
-        for place, one in enumerate(chosen):
+        for place, item in enumerate(chosen):
             entries = tuple((claim, str(part)) for i, part in enumerate(parts) if i != place)
-            one.share = float(parts[place] / self.delta)
-            encoding = self.problem.view(one.kind, one.plain)[0]
+            item.share = float(parts[place] / self.delta)
+            encoding = self.problem.view(item.kind, item.plain)[0]
             asked = options_for(self.search.metric, self.clip, groups, name)
             others = Others(self.delta, entries)
-            assert one.recipe is not None
+            assert item.recipe is not None
             whole, task = self.problem.whole(), self.problem.task
             seed, newest = (self.problem.seed, None) if self.problem.time is None else (None, self.problem.newest_by)
             known = (task, seed, newest, self.look, self.search.metric)
-            work.append(Certify(one.recipe, whole, encoding, parts[place], others, asked, *known))
+            work.append(Certify(item.recipe, whole, encoding, parts[place], others, asked, *known))
 
         def done(place: int, answer: Answer) -> None:
             self._take(chosen[place], answer)
@@ -152,24 +156,26 @@ class Final:
             return seconds is not None and self.budget.spent() > 1.05 * seconds and bool(self.results)
 
         self.pool.run(work, done, begun, over=over)
-        for one in chosen:
-            if id(one) not in self.results and one.status != "left out":
-                one.status, one.note = "left out", Message("uncertified")
+        for item in chosen:
+            if id(item) not in self.results and item.status != "left out":
+                item.status, item.note = "left out", Message("uncertified")
 
-    def _take(self, one: Candidate, answer: Answer) -> None:
+    def _take(self, candidate: Candidate, answer: Answer) -> None:
         if answer.result is None:
-            one.status, one.note = "left out", answer.note
+            candidate.status, candidate.note = "left out", answer.note
         else:
             result, problem = answer.result, self.problem
-            one.status, one.seconds = "finalist", result["seconds"]
-            one.note = sentences([one.note, answer.note])
-            one.training_error = problem.mean_error(problem.y, result["train"])
-            one.holdout_error = problem.mean_error(problem.held_targets(), result["held"])
-            one.bound = certified(result["certificate"], problem.task)
-            one.holdout_metric, metric = result["measured"], self.search.metric
-            one.metric_bound = one.bound if metric.error else metric_bound(result["certificate"], metric.name)
-            self.results[id(one)] = result
-        self.tell(Finished(one))
+            candidate.status, candidate.seconds = "finalist", result["seconds"]
+            candidate.note = sentences([candidate.note, answer.note])
+            candidate.training_error = problem.mean_error(problem.y, result["train"])
+            candidate.holdout_error = problem.mean_error(problem.held_targets(), result["held"])
+            candidate.bound = certified(result["certificate"], problem.task)
+            candidate.holdout_metric, metric = result["measured"], self.search.metric
+            candidate.metric_bound = (
+                candidate.bound if metric.error else metric_bound(result["certificate"], metric.name)
+            )
+            self.results[id(candidate)] = result
+        self.tell(Finished(candidate))
 
 
 _OF_METRIC = {"auc": "holdout.auc", "f1": "holdout.f1", "balanced": "holdout.balanced", "cost": "cost.holdout"}

@@ -41,8 +41,8 @@ class FoldSizes:
     def _ends(self, told: np.ndarray, enough: int) -> np.ndarray:
         """Return, for each new row, the largest number that `enough` rows are as far above their model's."""
         sizes = np.concatenate(self.sizes)
-        fold = np.repeat(np.arange(len(self.rows)), [len(one) for one in self.sizes])
-        counts = np.concatenate([_counts(m, len(one)) for m, one in zip(self.rows, self.sizes, strict=True)])
+        fold = np.repeat(np.arange(len(self.rows)), [len(size) for size in self.sizes])
+        counts = np.concatenate([_counts(m, len(size)) for m, size in zip(self.rows, self.sizes, strict=True)])
         ends = []
         for start in range(0, len(told), _AT_ONCE):
             some = told[start : start + _AT_ONCE, fold]
@@ -75,24 +75,24 @@ class FoldSizes:
         """Tell whether these are what is kept of the sizes (`memory.Sizes`) of the rows of each fold, but for
         rounding."""
         ranked = partial(_ranked, folds=len(sizes))
-        return self.rows == tuple(len(one.values) for one in sizes) and all(
-            one.agree(kept, ranked) for one, kept in zip(sizes, self.sizes, strict=True)
+        return self.rows == tuple(len(size.values) for size in sizes) and all(
+            size.agree(kept, ranked) for size, kept in zip(sizes, self.sizes, strict=True)
         )
 
     def plain(self) -> dict[str, Any]:
         """Return them as lists and numbers, for a file."""
-        return {"seed": self.seed, "rows": list(self.rows), "sizes": [list(one) for one in self.sizes]}
+        return {"seed": self.seed, "rows": list(self.rows), "sizes": [list(size) for size in self.sizes]}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "FoldSizes":
         """Return what `plain` wrote down; the checker has read it before."""
-        return cls(plain["seed"], tuple(plain["rows"]), tuple(tuple(one) for one in plain["sizes"]))
+        return cls(plain["seed"], tuple(plain["rows"]), tuple(tuple(item) for item in plain["sizes"]))
 
 
 def of_folds(seed: int, sizes: Sequence[np.ndarray]) -> FoldSizes:
     """Return what is kept of the sizes of the rows of each fold."""
-    kept = tuple(tuple(_ranked(one, len(sizes)).tolist()) for one in sizes)
-    return FoldSizes(seed, tuple(len(one) for one in sizes), kept)
+    kept = tuple(tuple(_ranked(size, len(sizes)).tolist()) for size in sizes)
+    return FoldSizes(seed, tuple(len(size) for size in sizes), kept)
 
 
 def slip(size: Any, magnitude: np.ndarray) -> np.ndarray:

@@ -39,7 +39,7 @@ class _Folded:
 
     def __init__(self, members: Sequence[TableModel]) -> None:
         self.members = list(members)
-        ends = np.cumsum([0, *(one.encoding.raw_width for one in members)]).tolist()
+        ends = np.cumsum([0, *(member.encoding.raw_width for member in members)]).tolist()
         self._spans = [slice(start, stop) for start, stop in pairwise(ends)]
 
     @property
@@ -48,7 +48,7 @@ class _Folded:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return of which learners it is made."""
-        return {"members": [type(one.learner).__name__ for one in self.members]}
+        return {"members": [type(member.learner).__name__ for member in self.members]}
 
     def encoded(self, k: int, X: np.ndarray) -> np.ndarray:
         """Return the rows as member k encodes them."""
@@ -56,11 +56,11 @@ class _Folded:
 
     def answers(self, method: str, X: np.ndarray) -> list[np.ndarray]:
         """Return what each member's learner predicts."""
-        return [getattr(one.learner, method)(self.encoded(k, X)) for k, one in enumerate(self.members)]
+        return [getattr(member.learner, method)(self.encoded(k, X)) for k, member in enumerate(self.members)]
 
     def stored(self) -> StoredModel:
         """Return the models as plain data."""
-        members = tuple(one.stored() for one in self.members)
+        members = tuple(member.stored() for member in self.members)
         return StoredModel(f"learning.{type(self).__name__}", self.family, {}, self._arrays(), members)
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -75,11 +75,19 @@ class _Folded:
 
 
 def _all_tell(name: str) -> Any:
-    return available_if(lambda self: all(hasattr(one.learner, name) for one in self.members))
+    return available_if(lambda self: all(hasattr(member.learner, name) for member in self.members))
 
 
 class FoldVote(_Folded):
-    """The class that most models of the folds decide for, the first of equals."""
+    """The class that most models of the folds decide for, the first of equals.
+
+    Parameters
+    ----------
+    members : sequence of TableModel
+        Model of each fold.
+    classes : ndarray
+        The classes.
+    """
 
     family = "folded.classes"
     card = Card(
@@ -112,14 +120,22 @@ class FoldVote(_Folded):
     @_all_tell("predict_proba")
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the mean of the probabilities that the models give each class."""
-        found = np.zeros((len(X), len(self.classes_)))
-        for one, shares in zip(self.members, self.answers("predict_proba", X), strict=True):
-            found[:, np.searchsorted(self.classes_, one.classes_)] += shares
-        return found / len(self.members)
+        result = np.zeros((len(X), len(self.classes_)))
+        for member, shares in zip(self.members, self.answers("predict_proba", X), strict=True):
+            result[:, np.searchsorted(self.classes_, member.classes_)] += shares
+        return result / len(self.members)
 
 
 class FoldMean(_Folded):
-    """The mean of the numbers that the models of the folds predict, each moved into `range_`."""
+    """The mean of the numbers that the models of the folds predict, each moved into `range_`.
+
+    Parameters
+    ----------
+    members : sequence of TableModel
+        Model of each fold.
+    range_ : ndarray
+        Smallest and largest number that is predicted.
+    """
 
     family = "folded.numbers"
     card = Card(
@@ -144,7 +160,7 @@ class FoldMean(_Folded):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the mean of the predictions."""
-        return np.mean([np.clip(one, *self.range_) for one in self.answers("predict", X)], axis=0)
+        return np.mean([np.clip(answer, *self.range_) for answer in self.answers("predict", X)], axis=0)
 
 
 class FoldedTable(TableModel):
@@ -162,13 +178,13 @@ class FoldedTable(TableModel):
     @property
     def columns(self) -> Schema:
         """The columns that a member reads, as the first that reads them does."""
-        found = {column.name: column for one in reversed(self.members) for column in one.columns}
-        return tuple(found.values())
+        results = {column.name: column for member in reversed(self.members) for column in member.columns}
+        return tuple(results.values())
 
     def read(self, source: Any, *, lenient: bool = False) -> Table:
         """Return the columns as members read them; `unknown` are levels that one of them does not know."""
         rows = raw_table(self.named(source))
-        tables = [one.read(rows, lenient=lenient) for one in self.members]
+        tables = [member.read(rows, lenient=lenient) for member in self.members]
         known = {name: column for table in reversed(tables) for name, column in table.columns.items()}
         unknown = {name: values for table in tables for name, values in table.unknown.items()}
         return Table((known[column.name] for column in self.columns), n_rows=rows.n_rows, unknown=unknown)
@@ -176,7 +192,7 @@ class FoldedTable(TableModel):
     def raw(self, source: Any) -> np.ndarray:
         """Return the raw rows of the members side by side."""
         rows = raw_table(self.named(source))
-        return np.hstack([one.raw(rows) for one in self.members])
+        return np.hstack([member.raw(rows) for member in self.members])
 
     def read_and_encode(self, source: Any, *, lenient: bool = False) -> tuple[Table, np.ndarray]:
         """Return the columns that members read, and the raw rows, which the members encode."""
@@ -194,8 +210,8 @@ class FoldedTable(TableModel):
         that did not see it; the folds are those of the seed, which is the remembered one if none is given."""
         if seed is None and self.memory is not None and self.memory.folds is not None:
             seed = self.memory.folds.seed
-        found = None if seed is None else self._sizes(source, seed)
-        sizes = None if seed is None or found is None else of_folds(seed, [one.values for one in found])
+        result = None if seed is None else self._sizes(source, seed)
+        sizes = None if seed is None or result is None else of_folds(seed, [item.values for item in result])
         table = self.read(source, lenient=True)
         known = (column.in_range() for column in table.columns.values())
         return replace(remember(np.empty(0), 1, Table(known, n_rows=table.n_rows)), folds=sizes)
@@ -203,26 +219,26 @@ class FoldedTable(TableModel):
     def _sizes(self, source: RawTable, seed: int) -> list[Sizes] | None:
         """Return the sizes of the rows of each fold; None if a model tells neither numbers nor scores."""
         X, y, count = self.raw(source), self.labels(source), len(self.members)
-        fold, found = fold_of_rows(len(y), count, seed), []
-        for k, one in enumerate(self.members):
-            size = sizes_of(one.learner, self.learner.encoded(k, X[fold == k]), y[fold == k])
+        fold, results = fold_of_rows(len(y), count, seed), []
+        for k, member in enumerate(self.members):
+            size = sizes_of(member.learner, self.learner.encoded(k, X[fold == k]), y[fold == k])
             if size is None or not len(size.values) or not (size.values <= LARGEST).all():
                 return None
-            found.append(size)
-        return found
+            results.append(size)
+        return results
 
     def sets(self, X: np.ndarray, coverage: float, delta: float) -> np.ndarray:
         """Return the prediction sets: they hold the class of a new row with a chance of `coverage`, over the rows of
         the table and the new one; `delta` has no part in it."""
         kept = self._kept(coverage, "classify")
         gaps = []
-        for k, one in enumerate(self.members):
-            scores = class_scores(one.learner, self.learner.encoded(k, X))
+        for k, member in enumerate(self.members):
+            scores = class_scores(member.learner, self.learner.encoded(k, X))
             assert scores is not None
             below = scores.max(axis=1, keepdims=True) - scores
             below -= slip(below, np.abs(scores).max(axis=1, keepdims=True))
             gap = np.full((len(X), len(self.classes_)), LARGEST)
-            gap[:, np.searchsorted(self.classes_, one.classes_)] = below
+            gap[:, np.searchsorted(self.classes_, member.classes_)] = below
             gaps.append(gap)
         return kept.sets(gaps, coverage)
 
@@ -241,7 +257,7 @@ class FoldedTable(TableModel):
         if self.memory is None or self.memory.folds is None:
             return super()._memory_is_honest(cells, certificate)
         seeds = {claim.params["seed"] for claim in certificate.claims if "folds" in claim.params}
-        rows = cells.rows(*(one.name for one in (*self.columns, self.target)))
+        rows = cells.rows(*(item.name for item in (*self.columns, self.target)))
         sizes = self._sizes(rows.take(without_reserve(cells.own, certificate)), self.memory.folds.seed)
         return (
             seeds == {self.memory.folds.seed}

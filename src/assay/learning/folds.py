@@ -76,15 +76,15 @@ class Folds:
             self.tell(Note(Message("fold.begins", fold=k + 1, folds=count), passing=True))
             part = self._problem(k)
             try:
-                found = self.search(part, self._metric(part), self._budget(count - k))
+                solution = self.search(part, self._metric(part), self._budget(count - k))
             except KeyboardInterrupt:
                 if self.budget.stopped or not self.models:
                     raise
                 self.budget.stopped = True
-                found = self.search(part, self._metric(part), self._budget(count - k))
-            self.budget.stopped = self.budget.stopped or found.budget.stopped
-            self.models.append(self._fitted(k, part, found))
-            self.candidates += found.all
+                solution = self.search(part, self._metric(part), self._budget(count - k))
+            self.budget.stopped = self.budget.stopped or solution.budget.stopped
+            self.models.append(self._fitted(k, part, solution))
+            self.candidates += solution.all
 
     def tell_copies(self, model: TableModel) -> None:
         """Say how many rows look like rows of other folds, if they are many."""
@@ -106,7 +106,7 @@ class Folds:
         """Return about how many seconds it takes at the end to join and seal the models, whose answers are known: by
         the size of those that there are."""
         count = int(self.fold.max()) + 1
-        size = sum(_bytes(one.model.stored()) for one in self.models) / max(1, len(self.models))
+        size = sum(_bytes(model.model.stored()) for model in self.models) / max(1, len(self.models))
         return _ROW * len(self.fold) + _BYTE * size * count
 
     def _problem(self, k: int) -> Problem:
@@ -121,48 +121,50 @@ class Folds:
         there = np.searchsorted(np.unique(self.problem.y), part.classes)
         return replace(self.metric, cost=self.metric.cost[np.ix_(there, there)])
 
-    def _fitted(self, k: int, part: Problem, found: Search) -> FoldModel:
+    def _fitted(self, k: int, part: Problem, search: Search) -> FoldModel:
         """Return the best candidate of a fold, fitted to all rows outside it; the next one if that fails."""
         made: list[TableModel] = []
 
         def done(_: int, answer: Answer) -> None:
             if answer.result is None:
-                one.status, one.note = "left out", answer.note
+                candidate.status, candidate.note = "left out", answer.note
             else:
                 made.append(TableModel(part.target, encoding, answer.result["learner"]))
-                one.seconds = answer.result["seconds"]
+                candidate.seconds = answer.result["seconds"]
 
-        for one in found.finishable():
-            assert one.recipe is not None
-            encoding, view = part.view(one.kind, one.plain)
-            self.tell(Started(one.name, one.settings, "final"))
-            self.pool.run([Fit(one.recipe, view, part.y, encoding.nominal())], done, lambda place: None)
+        for candidate in search.finishable():
+            assert candidate.recipe is not None
+            encoding, view = part.view(candidate.kind, candidate.plain)
+            self.tell(Started(candidate.name, candidate.settings, "final"))
+            self.pool.run([Fit(candidate.recipe, view, part.y, encoding.nominal())], done, lambda place: None)
             why = _unproved(made[0], view) if made else ""
             if why:
-                one.status, one.note = "left out", why
+                candidate.status, candidate.note = "left out", why
                 made.clear()
             if made:
                 break
         else:
-            raise ValueError(Message("failed.fold", fold=k + 1, reasons=failures(found.all)))
-        one.status, one.name = "finalist", Message("name.fold", fold=k + 1, name=one.name)
+            raise ValueError(Message("failed.fold", fold=k + 1, reasons=failures(search.all)))
+        candidate.status, candidate.name = "finalist", Message("name.fold", fold=k + 1, name=candidate.name)
         self.opening()
         learner, X, y = made[0].learner, made[0].encode(part.raw.take(part.held), lenient=True)[0], part.held_targets()
-        told = learner.predict(X)
-        one.holdout_error = part.mean_error(y, told)
-        shares = learner.predict_proba(X) if found.metric.needs_probabilities else None
-        one.holdout_metric = found.metric.on(y, told, shares, part.classes)
-        self.tell(Finished(one))
+        predicted = learner.predict(X)
+        candidate.holdout_error = part.mean_error(y, predicted)
+        shares = learner.predict_proba(X) if search.metric.needs_probabilities else None
+        candidate.holdout_metric = search.metric.on(y, predicted, shares, part.classes)
+        self.tell(Finished(candidate))
         constant = baseline.constant(part.y, part.task)
-        return FoldModel(one, made[0], part.held, constant, self._answers(made[0], part.held))
+        return FoldModel(candidate, made[0], part.held, constant, self._answers(made[0], part.held))
 
     def _answers(self, model: TableModel, held: np.ndarray) -> Any:
         """Return what is certified of a model's answers to the rows of its fold; see `FoldModel`."""
         problem, X = self.problem, model.encode(self.problem.raw.take(held), lenient=True)[0]
         if problem.task == "classify":
             rows = scan.rows(X, np.zeros(len(held), dtype=np.int64))
-            found = Gathered(model.learner.evidence(rows)).the(Decided).positions(rows)
-            return np.where(found < 0, -1, np.searchsorted(np.unique(problem.y), model.classes_)[np.maximum(found, 0)])
+            result = Gathered(model.learner.evidence(rows)).the(Decided).positions(rows)
+            return np.where(
+                result < 0, -1, np.searchsorted(np.unique(problem.y), model.classes_)[np.maximum(result, 0)]
+            )
         rows = scan.rows(X, problem.y[held])
         numbers = Gathered(model.learner.evidence(rows)).get(Predictions)
         if numbers is None:
@@ -172,7 +174,7 @@ class Folds:
 
     def joined(self) -> TableModel:
         """Return the vote or the mean of the models, which reads tables."""
-        problem, members = self.problem, [one.model for one in self.models]
+        problem, members = self.problem, [item.model for item in self.models]
         learner: Any
         if problem.task == "classify":
             learner = FoldVote(members, np.unique(problem.y))
@@ -182,7 +184,7 @@ class Folds:
                 raise ValueError(Message("folds.constant"))
             learner = FoldMean(members, np.array([low.max(), high.min()]))
         model = FoldedTable(problem.target, learner)
-        unproved = any(one.answers is None for one in self.models)  # no claim would say which the folds were
+        unproved = any(item.answers is None for item in self.models)  # no claim would say which the folds were
         model.memory = model.recall(problem.raw, seed=None if unproved else problem.seed)
         return model
 
@@ -196,12 +198,14 @@ class Folds:
         stated: list[Any] = [Claim("data.identity", float(len(problem.y)), "lower", {"set": "train"}, ("train",))]
         stated += make(rows, *shares)
         return Certificate(
-            claims=tuple(one for one in stated if isinstance(one, Claim)),
+            claims=tuple(statement for statement in stated if isinstance(statement, Claim)),
             model=model_reference(model),
             data={"train": data_reference(rows, classes)},
             delta_total=str(delta),
-            not_applicable=tuple(one for one in stated if isinstance(one, NotApplicable)),
-            unreported=tuple((one.name, one.delta) for one in stated if isinstance(one, Vacuous)),
+            not_applicable=tuple(statement for statement in stated if isinstance(statement, NotApplicable)),
+            unreported=tuple(
+                (statement.name, statement.delta) for statement in stated if isinstance(statement, Vacuous)
+            ),
             split=None,
         )
 
@@ -211,11 +215,14 @@ class Folds:
         """Yield the mean error rate, and the paired difference from the commonest class outside each fold."""
         every, order = np.unique(self.problem.y), BetOrder(rows, np.unique(self.problem.y))
         count, errors, limits, labels = len(self.models), [], [], []
-        for one in self.models:
-            codes, label = np.searchsorted(every, self.problem.y[one.held]), int(np.searchsorted(every, one.baseline))
-            wrong = one.answers != codes
+        for model in self.models:
+            codes, label = (
+                np.searchsorted(every, self.problem.y[model.held]),
+                int(np.searchsorted(every, model.baseline)),
+            )
+            wrong = model.answers != codes
             moved = 0.5 + 0.5 * (wrong & (codes == label)) - 0.5 * (~wrong & (codes != label))
-            limit = concentration.betting_upper(moved[order.of_some(one.held)], float(beside) / count)
+            limit = concentration.betting_upper(moved[order.of_some(model.held)], float(beside) / count)
             errors.append(int(np.sum(wrong)))
             limits.append(min(1.0, limit + OUTWARD))
             labels.append(label)
@@ -228,15 +235,17 @@ class Folds:
         y, count = self.problem.y, len(self.models)
         low, high = ranges(y, self.fold)
         limits, against, order = np.ones(count), np.ones(count), BetOrder(rows)
-        constants = np.array([one.baseline for one in self.models])
-        for k, one in enumerate(self.models):
-            target, width = np.clip(y[one.held], low[k], high[k]), high[k] - low[k]
-            if one.answers is None:
+        constants = np.array([model.baseline for model in self.models])
+        for k, model in enumerate(self.models):
+            target, width = np.clip(y[model.held], low[k], high[k]), high[k] - low[k]
+            if model.answers is None:
                 yield NotApplicable("cross-validation.mean-loss", Message("why.fold-predictor"))
                 return
-            losses = (np.abs(target - np.clip(one.answers[0], low[k], high[k])) + 2 * one.answers[1]) / width + OUTWARD
+            losses = (
+                np.abs(target - np.clip(model.answers[0], low[k], high[k])) + 2 * model.answers[1]
+            ) / width + OUTWARD
             other = np.abs(target - constants[k]) / width
-            mine = order.of_some(one.held)
+            mine = order.of_some(model.held)
             limits[k] = concentration.betting_upper(np.clip(losses, 0, 1)[mine], float(delta) / count)
             moved = np.clip((losses - other + 1) / 2 + OUTWARD, 0, 1)
             against[k] = concentration.betting_upper(moved[mine], float(beside) / count)
@@ -283,4 +292,4 @@ def ranges(y: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bytes(stored: StoredModel) -> int:
-    return sum(one.nbytes for one in stored.arrays.values()) + sum(_bytes(one) for one in stored.members)
+    return sum(array.nbytes for array in stored.arrays.values()) + sum(_bytes(member) for member in stored.members)

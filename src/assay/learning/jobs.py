@@ -48,8 +48,8 @@ class Recipe:
         given = {"random_state": self.seed, "nominal": nominal, **self.settings}
         if self.members:
             given |= kind.card.begin(0)
-            names = [f"{place}-{one.kind.split('.')[-1]}" for place, one in enumerate(self.members)]
-            given["estimators"] = list(zip(names, [one.make(nominal) for one in self.members]))
+            names = [f"{place}-{member.kind.split('.')[-1]}" for place, member in enumerate(self.members)]
+            given["estimators"] = list(zip(names, [member.make(nominal) for member in self.members]))
         known = kind._get_param_names()
         made = kind(**{name: value for name, value in given.items() if name in known and value != []})
         if not self.wrapped:
@@ -209,7 +209,7 @@ def run(job: Any) -> Answer:
             result = job.run()
     except Exception as error:
         return Answer(None, reason(name, error))
-    texts = [one_line(one.message, name) for one in said if issubclass(one.category, UserWarning)]
+    texts = [one_line(output.message, name) for output in said if issubclass(output.category, UserWarning)]
     kept = [text for text in dict.fromkeys(texts) if "certificate" not in text]
     return Answer(result, sentences(kept))
 
@@ -221,12 +221,12 @@ def seconds_compiling() -> float:
 
 def together(answers: Sequence[Answer]) -> Answer:
     """Return the answer to a job that was done in parts, one after the other in the order of its pairs."""
-    failed = next((one for one in answers if one.result is None), None)
+    failed = next((answer for answer in answers if answer.result is None), None)
     if failed is not None:
         return failed
-    parts = [one.result for one in answers if one.result is not None]
+    parts = [answer.result for answer in answers if answer.result is not None]
     lists = {name: [value for part in parts for value in part[name]] for name in ("losses", "seconds")}
-    return Answer({**parts[-1], **lists}, sentences([one.note for one in answers]))
+    return Answer({**parts[-1], **lists}, sentences([answer.note for answer in answers]))
 
 
 def reason(name: str, error: Exception) -> str:

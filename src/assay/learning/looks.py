@@ -114,10 +114,10 @@ def record(table: RawTable, target: str, held: Any, delta: Decimal, reserve: Res
         with closing(_opened(path)) as base, base:
             base.execute("BEGIN IMMEDIATE")
             known, earlier = _found(base, table, target, held, reserve)
-            if reserve is not None and (reserve.key, reserve.part) in [one[:2] for one in earlier]:
+            if reserve is not None and (reserve.key, reserve.part) in [item[:2] for item in earlier]:
                 raise ValueError(Message("looks.taken", part=reserve.part))
             earlier = _others(earlier, reserve)
-            count, spent = len(earlier) + 1, sum((Decimal(one[2]) for one in earlier), Decimal(0))
+            count, spent = len(earlier) + 1, sum((Decimal(item[2]) for item in earlier), Decimal(0))
             _write(base, known, table, target, share(delta, count), reserve)
     except _errors() as error:
         return Looks(0, note=_unreadable(path, error))
@@ -223,7 +223,7 @@ def _found(base: Any, table: RawTable, target: str, held: Any, reserve: Reserve 
 
 def _others(earlier: list[Any], reserve: Reserve | None) -> list[Any]:
     """Return the looks that were not at another part of the same reserve."""
-    return earlier if reserve is None else [one for one in earlier if one[0] != reserve.key]
+    return earlier if reserve is None else [item for item in earlier if item[0] != reserve.key]
 
 
 def _known(base: Any, table: RawTable, target: str) -> int | None:
@@ -242,12 +242,12 @@ def _earlier(base: Any, known: int | None, held: RawTable, target: str) -> list[
     """Return reserve, part and delta of each earlier look at the table, or at one that had some of the rows."""
     tables = set() if known is None else {known}
     for kind, own in _of_rows(held, target).items():
-        found = Counter(look for look, other in _matches(base, own) if other == kind)
-        for look, count in found.items():
+        counts = Counter(look for look, other in _matches(base, own) if other == kind)
+        for look, count in counts.items():
             if count >= max(_FEWEST, _SHARE * sum(mark <= _reach(base, look, kind) for mark in own)):
                 tables.add(base.execute("SELECT known FROM looks WHERE look = ?", (look,)).fetchone()[0])
     asked = "SELECT reserve, part, delta FROM looks WHERE known = ?"
-    return [one for number in sorted(tables) for one in base.execute(asked, (number,)).fetchall()]
+    return [item for number in sorted(tables) for item in base.execute(asked, (number,)).fetchall()]
 
 
 def _reach(base: Any, look: int, kind: str) -> int:
@@ -258,12 +258,12 @@ def _reach(base: Any, look: int, kind: str) -> int:
 
 
 def _matches(base: Any, marks: list[int]) -> list[tuple[int, str]]:
-    found = []
+    results = []
     for i in range(0, len(marks), 500):
         some = marks[i : i + 500]
         asked = f"SELECT look, kind FROM marks WHERE mark IN ({','.join('?' * len(some))})"
-        found += base.execute(asked, some).fetchall()
-    return found
+        results += base.execute(asked, some).fetchall()
+    return results
 
 
 def _write(base: Any, known: int | None, table: RawTable, target: str, delta: Decimal, reserve: Reserve | None) -> None:

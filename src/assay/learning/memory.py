@@ -140,8 +140,8 @@ def _sketch(column: Column, edges: int) -> dict[str, Any]:
         return {"missing": missing, "counts": np.bincount(there.astype(np.intp), minlength=values).tolist()}
     if column.type.kind == "text" or not len(there):
         return {"missing": missing}
-    found = np.unique(there[_ranks(len(there), edges) - 1])
-    return {"missing": missing, "edges": found.tolist(), "counts": _below(there, found).tolist(), "rows": len(there)}
+    result = np.unique(there[_ranks(len(there), edges) - 1])
+    return {"missing": missing, "edges": result.tolist(), "counts": _below(there, result).tolist(), "rows": len(there)}
 
 
 def _edges_of(columns: int) -> int:
@@ -176,15 +176,15 @@ class Drift:
         """Count the rows of a table with the model's columns."""
         for column, old, new in zip(table.columns.values(), self._old, self._new, strict=True):
             there = column.data[~column.missing]
-            found: dict[str, Any] = {"missing": len(column.data) - len(there), "rows": len(there)}
+            results: dict[str, Any] = {"missing": len(column.data) - len(there), "rows": len(there)}
             if "edges" in old:
                 ordered, edges = np.sort(there), np.array(old["edges"])
-                found |= {"below": np.searchsorted(ordered, edges, side="left"), "up_to": _below(ordered, edges)}
+                results |= {"below": np.searchsorted(ordered, edges, side="left"), "up_to": _below(ordered, edges)}
             elif "counts" in old:
                 levels = len(column.type.levels)
                 counts = np.bincount(np.minimum(there, levels).astype(np.intp), minlength=levels + 1)
-                found |= {"counts": counts[:levels], "strange": int(counts[levels])}
-            for name, count in found.items():
+                results |= {"counts": counts[:levels], "strange": int(counts[levels])}
+            for name, count in results.items():
                 new[name] = new.get(name, 0) + count
 
     def moved(self, alarm: float = FALSE_ALARM) -> list[str]:
@@ -215,8 +215,8 @@ class Drift:
         strange = sum(old["counts"][levels:])
         if self._held:
             rows = new["missing"] + new["rows"]
-            found = exchangeability.two_sided(new["strange"], self._held + rows, strange + new["strange"], rows)
-            if found <= alarm / 2:
+            result = exchangeability.two_sided(new["strange"], self._held + rows, strange + new["strange"], rows)
+            if result <= alarm / 2:
                 return True
         counts = np.array([*new["counts"], new["missing"]])
         return exchangeability.levels_differ(known, counts, alarm / 2, (strange, new["strange"]))

@@ -37,6 +37,17 @@ class TableModel:
     """An encoding and a fitted learner that read a table by column names; what `assay learn` saves.
 
     It predicts for frames, dicts of columns, files and tables alike, as a fitted estimator of scikit-learn does.
+
+    Parameters
+    ----------
+    target : ColumnType
+        Type of the target.
+    encoding : Encoding
+        How rows are made of the columns.
+    learner : learner
+        The fitted learner.
+    memory : Memory or None
+        What it remembers of the training rows to notice drift; None: nothing.
     """
 
     family = "table"
@@ -167,12 +178,12 @@ class TableModel:
             DataSplit(self.rows(X[kept], y[kept]), self.rows(X[held], y[held]), split)
             for X in (self.encoding.apply_raw(raw), raw)
         ]
-        found = issue(self.learner, cuts[0], delta=delta, asked=asked, others=others, about=About(self, cuts[1]))
-        if asked.groups is not None and not found.named_columns:  # nothing is proved: no claim says what was drawn
-            found = replace(found, split={name: rows for name, rows in split.items() if name != "seed"})
+        result = issue(self.learner, cuts[0], delta=delta, asked=asked, others=others, about=About(self, cuts[1]))
+        if asked.groups is not None and not result.named_columns:  # nothing is proved: no claim says what was drawn
+            result = replace(result, split={name: rows for name, rows in split.items() if name != "seed"})
         if time is None:
-            return found
-        return replace(found, time=vars(time) | {"levels": list(time.levels), "written": list(time.written)})
+            return result
+        return replace(result, time=vars(time) | {"levels": list(time.levels), "written": list(time.written)})
 
     def recall(self, source: RawTable, held: np.ndarray, compared: int) -> Memory | None:
         """Return what is remembered of rows: sizes of the predictions on those held out, and the columns of all."""
@@ -298,10 +309,10 @@ class TableModel:
         return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2))
 
     def _method(self, name: str) -> Any:
-        found = getattr(self.learner, name, None)
-        if found is None:
+        result = getattr(self.learner, name, None)
+        if result is None:
             raise AttributeError(f"{type(self.learner).__name__} has no {name}.")
-        return found
+        return result
 
     @property
     def task(self) -> str:
@@ -368,7 +379,7 @@ class TableModel:
         assert self.memory is not None
         if not len(held):
             return not self.memory.sizes
-        found, first = [], 0
+        results, first = [], 0
         for part in cells.chunks(self.target.name):
             low, high = np.searchsorted(held, [first, first + part.n_rows])
             rows = part.take(held[low:high] - first)
@@ -378,8 +389,8 @@ class TableModel:
             sizes = sizes_of(self.learner, self.encoding.apply_raw(self.raw(rows)), self.labels(rows))
             if sizes is None or not np.isfinite(sizes.values).all():
                 return False
-            found.append(sizes)
-        return Sizes(*map(np.concatenate, zip(*found, strict=True))).agree(self.memory.sizes, ranked)
+            results.append(sizes)
+        return Sizes(*map(np.concatenate, zip(*results, strict=True))).agree(self.memory.sizes, ranked)
 
     def differences(self, cells: StreamedCells, certificate: Certificate) -> list[str]:
         """Return a sentence for each way in which a table cannot be the one that the model was certified on."""
@@ -399,7 +410,7 @@ class TableModel:
 def without_reserve(own: np.ndarray, certificate: Certificate) -> np.ndarray:
     """Return rows with a target but for those that are kept for later looks."""
     kept = [] if certificate.looks is None else certificate.looks["reserve"]
-    return np.delete(own, [one for one in kept if one < len(own)])
+    return np.delete(own, [item for item in kept if item < len(own)])
 
 
 def has_target(source: RawTable, target: ColumnType, task: str) -> np.ndarray:
@@ -423,7 +434,7 @@ def has_seen_rows(learner: Any) -> bool:
         except NotFittedError:
             return False
         return True
-    return all(has_seen_rows(one.learner) for one in learner.members)
+    return all(has_seen_rows(member.learner) for member in learner.members)
 
 
 def read_target(source: RawTable, target: ColumnType, task: str, classes: np.ndarray) -> np.ndarray:

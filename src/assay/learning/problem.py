@@ -187,7 +187,7 @@ def with_target(raw: RawTable, target: str) -> tuple[RawTable, list[str]]:
 
 def groups_of(raw: RawTable, name: str) -> np.ndarray:
     """Return the group of each row as a number: the place of its value among the sorted ones."""
-    values = ["" if one is None else one for one in raw.text(name)]
+    values = ["" if item is None else item for item in raw.text(name)]
     return np.unique(values, return_inverse=True)[1].astype(np.float64)
 
 
@@ -213,10 +213,12 @@ def _about_marks(group: str | None, time: str | None) -> list[str]:
 def informative_columns(features: Table) -> Table:
     """Return the columns that something can be learnt from by what these rows hold, without those with numbers of a
     size at which no certificate holds. In other rows such numbers are no reason: they count as gaps there."""
-    extreme: dict[str, str] = {one.name: _EXTREME for one in features.columns.values() if np.any(one.extreme())}
+    extreme: dict[str, str] = {
+        column.name: _EXTREME for column in features.columns.values() if np.any(column.extreme())
+    }
     if features.columns and len(extreme) == len(features.columns):
         raise ValueError(Message("column.no-use", column=next(iter(extreme)), why=_EXTREME))
-    plain = (one for one in features.columns.values() if one.name not in extreme)
+    plain = (column for column in features.columns.values() if column.name not in extreme)
     return Table(plain, features.left_out | extreme, features.n_rows).useful()
 
 

@@ -19,7 +19,7 @@ from assay.learning.problem import informative_columns
 def unfitted(model: TableModel) -> TableModel:
     """Return a model with the same choice that has seen no rows."""
     if isinstance(model, FoldedTable):
-        members = [unfitted(one) for one in model.members]
+        members = [unfitted(member) for member in model.members]
         whole = FoldVote(members, np.empty(0)) if model.task == "classify" else FoldMean(members, np.empty(0))
         return FoldedTable(model.target, whole)
     return TableModel(model.target, model.encoding, clone(model.learner))
@@ -54,8 +54,8 @@ def _fit(model: TableModel, rows: RawTable, target: Any, y: np.ndarray) -> None:
 def _fit_folds(model: FoldedTable, rows: RawTable, y: np.ndarray) -> None:
     """Fit each member to the rows outside one of as many folds as there are members."""
     fold = fold_of_rows(len(y), len(model.members), 0)
-    members = [unfitted(one) for one in model.members]
-    for k, one in enumerate(members):
-        _fit(one, rows.take(fold != k), model.target, y[fold != k])
+    members = [unfitted(member) for member in model.members]
+    for k, member in enumerate(members):
+        _fit(member, rows.take(fold != k), model.target, y[fold != k])
     ends = np.unique(y) if model.task == "classify" else np.array([y.min(), y.max()], dtype=np.float64)
     model.learner = FoldVote(members, ends) if model.task == "classify" else FoldMean(members, ends)

@@ -19,9 +19,9 @@ from assay.messages import from_plain, plain
 
 def fingerprint(*more: Any) -> str:
     """Return a digest of what is given."""
-    found = hashlib.blake2b(digest_size=20)
-    found.update(json.dumps([assay.__version__, *more], default=_plain).encode())
-    return found.hexdigest()
+    result = hashlib.blake2b(digest_size=20)
+    result.update(json.dumps([assay.__version__, *more], default=_plain).encode())
+    return result.hexdigest()
 
 
 def _plain(value: Any) -> Any:
@@ -43,14 +43,14 @@ class Scores:
     def _take(self, line: str) -> None:
         try:
             record = json.loads(line)
-            losses, seconds = ([float(one) for one in record[name]] for name in ("losses", "seconds"))
-            found: dict[str, Any] = {"losses": losses, "seconds": seconds, "per_row": float(record["per_row"])}
+            losses, seconds = ([float(item) for item in record[name]] for name in ("losses", "seconds"))
+            results: dict[str, Any] = {"losses": losses, "seconds": seconds, "per_row": float(record["per_row"])}
             key, note = str(record["key"]), from_plain(record["note"])
         except (ValueError, TypeError, KeyError, RecursionError):
             return
-        numbers = [*losses, *seconds, found["per_row"]]
-        if losses and len(losses) == len(seconds) and all(math.isfinite(one) for one in numbers):
-            self._known[key] = {"result": found, "note": note}
+        numbers = [*losses, *seconds, results["per_row"]]
+        if losses and len(losses) == len(seconds) and all(math.isfinite(number) for number in numbers):
+            self._known[key] = {"result": results, "note": note}
 
     def key(self, *what: Any) -> str:
         """Return the digest under which a score is kept."""
@@ -59,8 +59,8 @@ class Scores:
 
     def find(self, key: str, pairs: int) -> dict[str, Any] | None:
         """Return `result` and `note` of an earlier run on so many pairs."""
-        found = self._known.get(key)
-        return found if found is not None and len(found["result"]["losses"]) == pairs else None
+        result = self._known.get(key)
+        return result if result is not None and len(result["result"]["losses"]) == pairs else None
 
     def add(self, key: str, result: dict[str, Any], note: str) -> None:
         """Write down what was found."""

@@ -49,6 +49,49 @@ class Candidate:
     made.
     Errors are shares of rows (classes) or mean absolute errors (numbers); `cv` and `holdout_metric` are numbers of the
     metric that was asked for, and so is `metric_bound`, if there is a bound of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the learner.
+    settings : dict
+        Its parameters.
+    status : str, default="ranked"
+        What became of it.
+    losses : list of float
+        Loss on each fold.
+    step : int, default=0
+        Number of folds it was judged on.
+    cv : float, default=np.nan
+        Cross-validated value of the metric.
+    training_error : float, default=np.nan
+        Error on the training rows.
+    holdout_error : float, default=np.nan
+        Error on the hold-out rows.
+    bound : float or None
+        Upper bound of the error on new data; None: it has none.
+    holdout_metric : float, default=np.nan
+        Value of the metric on the hold-out rows.
+    metric_bound : float or None
+        Bound of the metric on new data; None: it has none.
+    seconds : float, default=0.0
+        Time spent on it.
+    note : str, default=""
+        Why it was left out, or what the fit warned of.
+    kind : object or None
+        Class of the learner.
+    recipe : Recipe or None
+        How its rows are made of the table.
+    plain : bool, default=False
+        Whether the parameters are the defaults.
+    per_row : float, default=0.0
+        Seconds that a prediction takes for each row.
+    share : float, default=0.0
+        Its share of delta.
+    number : int, default=0
+        When it was made, counted from 0.
+    late : bool, default=False
+        Whether it was not in the first list.
     """
 
     name: str
@@ -79,13 +122,13 @@ class Candidate:
 
 def failures(candidates: Sequence[Candidate]) -> list[Message]:
     """Return why candidates came to nothing, or that nothing was fitted in time."""
-    found = [Message("failed.one", name=one.name, why=one.note) for one in candidates]
-    return found or [Message("failed.time")]
+    results = [Message("failed.one", name=candidate.name, why=candidate.note) for candidate in candidates]
+    return results or [Message("failed.time")]
 
 
-def was_stopped(one: Candidate) -> bool:
+def was_stopped(candidate: Candidate) -> bool:
     """Tell whether a candidate was stopped because it took too long."""
-    return isinstance(one.note, Message) and one.note.code == "late"
+    return isinstance(candidate.note, Message) and candidate.note.code == "late"
 
 
 class Budget:
@@ -171,9 +214,13 @@ class Search:
 
     def ranked(self) -> list[Candidate]:
         """Return what was judged, best first: those that came furthest before the others."""
-        judged = [one for one in self.all if one.losses and one.status != "left out"]
-        usual = min((one for one in judged if not one.late), key=lambda one: (-one.step, one.loss), default=None)
-        return sorted(judged, key=lambda one: (-one.step, one.loss + _doubt(one, usual), one.number))
+        judged = [candidate for candidate in self.all if candidate.losses and candidate.status != "left out"]
+        usual = min(
+            (verdict for verdict in judged if not verdict.late),
+            key=lambda candidate: (-candidate.step, candidate.loss),
+            default=None,
+        )
+        return sorted(judged, key=lambda item: (-item.step, item.loss + _doubt(item, usual), item.number))
 
     def _best(self) -> Candidate | None:
         return next(iter(self.ranked()), None)
@@ -189,7 +236,7 @@ class Search:
 
     def reserve(self) -> float:
         """Return the seconds that fitting and certifying the best so far will take, with some room."""
-        return 0.3 + 1.4 * min((self.finishing(one) for one in self.finishable()[:1]), default=0.0)
+        return 0.3 + 1.4 * min((self.finishing(candidate) for candidate in self.finishable()[:1]), default=0.0)
 
     def finishable(self) -> list[Candidate]:
         """Return what was judged, best first: those that can be fitted to all training rows and certified in the time
@@ -198,22 +245,26 @@ class Search:
         if left is None:
             return ranked
         left += 0.08 * (self.budget.seconds or 0.0)  # a budget may be passed by a little
-        slow = [one for one in ranked if 0.3 + 1.3 * self.finishing(one) > left]
-        return [one for one in ranked if one not in slow] + sorted(slow, key=self.finishing)
+        slow = [candidate for candidate in ranked if 0.3 + 1.3 * self.finishing(candidate) > left]
+        return [candidate for candidate in ranked if candidate not in slow] + sorted(slow, key=self.finishing)
 
-    def finishing(self, one: Candidate) -> float:
+    def finishing(self, candidate: Candidate) -> float:
         """Return how long a candidate takes to be fitted to all training rows and certified, about. A certificate asks
         the model for its answer to a row up to four times; models that keep rows are slower by those that are added."""
         rows = len(self.problem.train)
-        kept = min(rows / len(self.rungs[one.step][0].fit), 2.0) if one.kind.card.most_rows else 1.0
-        return one.seconds * self._growth(one, rows) + 4 * one.per_row * kept * self.problem.certified + 0.2
+        kept = min(rows / len(self.rungs[candidate.step][0].fit), 2.0) if candidate.kind.card.most_rows else 1.0
+        return (
+            candidate.seconds * self._growth(candidate, rows)
+            + 4 * candidate.per_row * kept * self.problem.certified
+            + 0.2
+        )
 
-    def _growth(self, one: Candidate, rows: int) -> float:
+    def _growth(self, candidate: Candidate, rows: int) -> float:
         """Return how many times as long a fit to so many rows takes as those that were timed, about: if these were a
         small part of the rows, on one thread, all threads will share the work."""
-        fitted = len(self.rungs[one.step][0].fit)
+        fitted = len(self.rungs[candidate.step][0].fit)
         times = rows / fitted
-        if times < 2 or fitted > SMALL or one.kind.card.most_rows:
+        if times < 2 or fitted > SMALL or candidate.kind.card.most_rows:
             return times**1.1
         return times / (1 + 0.75 * (max(1, self.pool.size) - 1))
 
@@ -246,8 +297,8 @@ class Search:
 
         if self.problem.task != "regress" or not is_skewed(self.problem.y):
             return []
-        judged = sorted(self.ranked(), key=lambda one: one.number)
-        return [self._new(one.kind, one.settings, log=True) for one in judged]
+        judged = sorted(self.ranked(), key=lambda item: item.number)
+        return [self._new(verdict.kind, verdict.settings, log=True) for verdict in judged]
 
     def _wrapping(self, kind: type[Learner]) -> tuple[str, Any, str]:
         """Return the learner that moves the threshold for the metric, where the probabilities are there for it."""
@@ -262,9 +313,9 @@ class Search:
         """Judge candidates on the pairs of a step, side by side."""
         if self.budget.trials is not None and step == 0:
             candidates = candidates[: max(0, self.budget.trials - self.budget.done)]
-        candidates = [one for one in candidates if not self._known(one, step)]
+        candidates = [candidate for candidate in candidates if not self._known(candidate, step)]
         count = self._parts(len(candidates), step)
-        work = [job for one in candidates for job in self._jobs(one, step, count)]
+        work = [job for candidate in candidates for job in self._jobs(candidate, step, count)]
         answers: list[list[Answer | None]] = [[None] * count for _ in candidates]
         seconds = self.budget.seconds
 
@@ -288,16 +339,16 @@ class Search:
 
         self.pool.run(work, done, begun, limit=limit, over=self._out_of_time)
 
-    def _key(self, one: Candidate, step: int) -> str:
-        reads = sorted(one.kind.card.input) if not one.plain else []
-        return self.scores.key(one.recipe, one.plain, reads, step)
+    def _key(self, candidate: Candidate, step: int) -> str:
+        reads = sorted(candidate.kind.card.input) if not candidate.plain else []
+        return self.scores.key(candidate.recipe, candidate.plain, reads, step)
 
-    def _known(self, one: Candidate, step: int) -> bool:
+    def _known(self, candidate: Candidate, step: int) -> bool:
         """Take the score that an earlier run of the same study found, if there is one."""
-        found = self.scores.find(self._key(one, step), len(self.rungs[step]))
-        if found is not None:
-            self._take(one, Answer(found["result"], found["note"]), step)
-        return found is not None
+        result = self.scores.find(self._key(candidate, step), len(self.rungs[step]))
+        if result is not None:
+            self._take(candidate, Answer(result["result"], result["note"]), step)
+        return result is not None
 
     def _parts(self, candidates: int, step: int) -> int:
         """Return into how many jobs a candidate is cut, so that no worker is idle while another has many folds."""
@@ -309,125 +360,129 @@ class Search:
         left = self.budget.left()
         return self._is_stopped() or (left is not None and left < self.reserve() and bool(self.ranked()))
 
-    def _jobs(self, one: Candidate, step: int, count: int) -> list[Judge]:
-        assert one.recipe is not None
-        encoding, path = self.problem.view(one.kind, one.plain)
+    def _jobs(self, candidate: Candidate, step: int, count: int) -> list[Judge]:
+        assert candidate.recipe is not None
+        encoding, path = self.problem.view(candidate.kind, candidate.plain)
         pairs, n_classes = self.rungs[step], len(self.problem.classes)
         cuts = [round(i * len(pairs) / count) for i in range(count + 1)]
         return [
             Judge(
-                one.recipe, path, self.problem.target_file, encoding.nominal(), pairs[a:b], self.metric, n_classes
+                candidate.recipe, path, self.problem.target_file, encoding.nominal(), pairs[a:b], self.metric, n_classes
             )
             for a, b in itertools.pairwise(cuts)
         ]  # fmt: skip
 
-    def _take(self, one: Candidate, answer: Answer, step: int) -> None:
+    def _take(self, candidate: Candidate, answer: Answer, step: int) -> None:
         many = len(self.problem.train) > 30_000
         self.budget.done += step == 0
-        if one not in self.all:
-            self.all.append(one)
-        one.note = answer.note
+        if candidate not in self.all:
+            self.all.append(candidate)
+        candidate.note = answer.note
         if answer.result is None and step == 0:
-            one.status = "left out"
+            candidate.status = "left out"
         elif answer.result is not None:
             losses = answer.result["losses"]
-            one.losses = losses if many and step else [*one.losses, *losses]
-            one.step, one.cv = step, self.metric.shown(one.loss)
-            one.seconds, one.per_row = float(np.median(answer.result["seconds"])), answer.result["per_row"]
-        self.tell(Finished(one))
+            candidate.losses = losses if many and step else [*candidate.losses, *losses]
+            candidate.step, candidate.cv = step, self.metric.shown(candidate.loss)
+            candidate.seconds, candidate.per_row = float(np.median(answer.result["seconds"])), answer.result["per_row"]
+        self.tell(Finished(candidate))
         self.tell(Left(self.budget.left(), self.budget.done))
 
     def _going_on(self) -> list[Candidate]:
         """Return the best that have not come to the last step: those that may be better than the best that have."""
         if len(self.rungs) < 2 or not self.rungs[1]:
             return []
-        judged = sorted(self.ranked(), key=lambda one: (one.loss, one.number))
-        waiting = [one for one in judged if one.step == 0 and not was_stopped(one)]
+        judged = sorted(self.ranked(), key=lambda candidate: (candidate.loss, candidate.number))
+        waiting = [verdict for verdict in judged if verdict.step == 0 and not was_stopped(verdict)]
         some = waiting[: min(_GOING_ON, -(-len(waiting) // 3))]
-        best = min(judged, key=lambda one: float(np.mean(one.losses[: len(self.rungs[0])])), default=None)
-        return [one for one in some if best is None or (self._may_be_best(one, best) and self._has_time_for(one))]
+        best = min(judged, key=lambda item: float(np.mean(item.losses[: len(self.rungs[0])])), default=None)
+        return [
+            other_item
+            for other_item in some
+            if best is None or (self._may_be_best(other_item, best) and self._has_time_for(other_item))
+        ]
 
-    def _has_time_for(self, one: Candidate) -> bool:
+    def _has_time_for(self, candidate: Candidate) -> bool:
         """Tell whether the time that is left is enough to judge a candidate on the pairs of the last step, one after
         the other, and to fit and certify it then; by how long its fits took so far."""
         left, pairs = self.budget.left(), self.rungs[1]
-        judging = len(pairs) * one.seconds * self._growth(one, len(pairs[0].fit))
-        judging += one.per_row * sum(len(pair.judge) for pair in pairs)
-        return left is None or judging / self._parts(1, 1) + self.finishing(one) < left
+        judging = len(pairs) * candidate.seconds * self._growth(candidate, len(pairs[0].fit))
+        judging += candidate.per_row * sum(len(pair.judge) for pair in pairs)
+        return left is None or judging / self._parts(1, 1) + self.finishing(candidate) < left
 
-    def _may_be_best(self, one: Candidate, best: Candidate) -> bool:
+    def _may_be_best(self, candidate: Candidate, best: Candidate) -> bool:
         """Tell whether the folds leave open which is better: within one standard error of their difference, or two
         where a time was asked for."""
-        common = min(len(one.losses), len(best.losses))
+        common = min(len(candidate.losses), len(best.losses))
         if common < 2:
             return True
-        behind = np.subtract(one.losses[:common], best.losses[:common])
+        behind = np.subtract(candidate.losses[:common], best.losses[:common])
         return bool(behind.mean() <= (2 if self.thorough else 1) * behind.std(ddof=1) / np.sqrt(common))
 
     def _tuned(self) -> list[Candidate]:
         """Return new settings of the best learners that have any, and that are not clearly behind the best one."""
         best: dict[str, Candidate] = {}
-        judged = sorted(self.ranked(), key=lambda one: (one.loss, one.number))
-        for one in judged:
-            if spaces.tunable(one.kind) and not (one.recipe and one.recipe.members):
-                best.setdefault(one.name, one)
+        judged = sorted(self.ranked(), key=lambda candidate: (candidate.loss, candidate.number))
+        for item in judged:
+            if spaces.tunable(item.kind) and not (item.recipe and item.recipe.members):
+                best.setdefault(item.name, item)
         if not self.thorough:
-            best = {name: one for name, one in best.items() if self._may_be_best(one, judged[0])}
-        found, tuned = [], list(best.values())[:_TUNED]
+            best = {name: other_item for name, other_item in best.items() if self._may_be_best(other_item, judged[0])}
+        results, tuned = [], list(best.values())[:_TUNED]
         if self.thorough:
-            tuned += [one for one in list(best.values())[_TUNED:] if one.kind.card.always_tuned]
-        for place, one in enumerate(tuned):
+            tuned += [other_item for other_item in list(best.values())[_TUNED:] if other_item.kind.card.always_tuned]
+        for place, item in enumerate(tuned):
             for _ in range(_NEW if place == 0 else 2):
-                number = self.numbers[one.name] = self.numbers.get(one.name, 0) + 1
+                number = self.numbers[item.name] = self.numbers.get(item.name, 0) + 1
                 settings = (
-                    spaces.near(one.kind, one.settings, number, self.problem.seed)
+                    spaces.near(item.kind, item.settings, number, self.problem.seed)
                     if number % 2 == 0
-                    else spaces.drawn(one.kind, number, self.problem.seed)
+                    else spaces.drawn(item.kind, number, self.problem.seed)
                 )
-                log = self.problem.task == "regress" and one.recipe is not None and bool(one.recipe.wrapped)
-                found.append(self._new(one.kind, settings, log=log))
-        return found
+                log = self.problem.task == "regress" and item.recipe is not None and bool(item.recipe.wrapped)
+                results.append(self._new(item.kind, settings, log=log))
+        return results
 
     def _combined(self) -> list[Candidate]:
         """Return the vote and the stack of the best learners of different kinds that certificates can join, but no
         longer than a quarter of what the search took so far, or half of the time that is left of what was asked for.
         Votes read numbers alone: unless a time was asked for, who was judged on other columns is no member."""
         best: dict[str, Candidate] = {}
-        for one in self.ranked():
-            alike = self.thorough or self._reads_numbers(one)
-            if one.recipe is not None and not one.recipe.wrapped and alike and self._joins(one):
-                best.setdefault(one.name, one)
+        for candidate in self.ranked():
+            alike = self.thorough or self._reads_numbers(candidate)
+            if candidate.recipe is not None and not candidate.recipe.wrapped and alike and self._joins(candidate):
+                best.setdefault(candidate.name, candidate)
         members = list(best.values())[:3]
         if len(members) < 2 or len(self.problem.train) > 30_000:
             return []
-        recipes = tuple(one.recipe for one in members if one.recipe is not None)
-        one_fit = sum(one.seconds for one in members) * len(self.rungs[0])
+        recipes = tuple(member.recipe for member in members if member.recipe is not None)
+        one_fit = sum(member.seconds for member in members) * len(self.rungs[0])
         left, workers = self.budget.left(), max(1, self.pool.size)
         room = np.inf if left is None else 0.5 * left if self.thorough else 0.25 * min(left, self.budget.spent())
         roles = [role for role, fits in (("vote", 1), ("stack", _STACKED)) if one_fit * fits / workers <= room]
         return [self._new(spaces.in_role(self.problem.task, role), {}, recipes) for role in roles]
 
-    def _reads_numbers(self, one: Candidate) -> bool:
+    def _reads_numbers(self, candidate: Candidate) -> bool:
         """Tell whether a learner was judged on numbers alone, none of them missing."""
-        encoding, path = self.problem.view(one.kind, one.plain)
+        encoding, path = self.problem.view(candidate.kind, candidate.plain)
         return not encoding.nominal() and not np.isnan(np.load(path, mmap_mode="r")).any()
 
-    def _joins(self, one: Candidate) -> bool:
+    def _joins(self, candidate: Candidate) -> bool:
         """Tell whether the probabilities of a learner are ones that certificates of votes and stacks can read."""
         if self.problem.task == "regress":
             return True
         from assay.ensemble._combined import may_have_probability_link
 
-        return may_have_probability_link(one.kind())
+        return may_have_probability_link(candidate.kind())
 
 
-def _doubt(one: Candidate, usual: Candidate | None) -> float:
+def _doubt(candidate: Candidate, usual: Candidate | None) -> float:
     """Return by how much a learner that is not of the first list must be better than the best of it: by a standard
     error of the difference. There are many such learners, and the best of many looks better than it is."""
-    if usual is None or not one.late:
+    if usual is None or not candidate.late:
         return 0.0
-    common = min(len(one.losses), len(usual.losses))
-    apart = np.subtract(one.losses[:common], usual.losses[:common])
+    common = min(len(candidate.losses), len(usual.losses))
+    apart = np.subtract(candidate.losses[:common], usual.losses[:common])
     return float(apart.std(ddof=1) / np.sqrt(common)) if common > 1 else 0.0
 
 

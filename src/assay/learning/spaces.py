@@ -26,10 +26,10 @@ def task_named(name: str | None) -> str | None:
     """
     if name is None or name in TASKS:
         return name
-    found = next((task for task, words in TASKS.items() if name == words), None)
-    if found is None:
+    result = next((task for task, words in TASKS.items() if name == words), None)
+    if result is None:
         raise ValueError(Message("task.unknown", given=name))
-    return found
+    return result
 
 
 _MANY = 30_000  # rows from which the slower half of the first list is not tried unasked
@@ -116,17 +116,17 @@ def drawn(kind: type[Learner], number: int, seed: int) -> dict[str, Any]:
 def near(kind: type[Learner], settings: Mapping[str, Any], number: int, seed: int) -> dict[str, Any]:
     """Return settings near those of the best one so far."""
     random = np.random.default_rng([seed, 1_000_000 + number, zlib.crc32(kind.__name__.encode())])
-    own, found = kind().get_params(deep=False), {}
+    own, results = kind().get_params(deep=False), {}
     for name, space in _space(kind).items():
         value = settings.get(name, own[name])
         if isinstance(space, Options) or isinstance(value, (str, type(None))):
-            found[name] = value if random.random() < 0.7 else _value(space, random.random())
+            results[name] = value if random.random() < 0.7 else _value(space, random.random())
             continue
         width = np.log(space.high / space.low) if space.log else space.high - space.low
         step = 0.15 * width * random.normal()
         moved = float(value) * np.exp(step) if space.log else float(value) + step
-        found[name] = _whole(space, min(max(moved, space.low), space.high))
-    return found
+        results[name] = _whole(space, min(max(moved, space.low), space.high))
+    return results
 
 
 def _space(kind: type[Learner]) -> dict[str, Range | Options]:

@@ -86,8 +86,8 @@ def _folds(y: np.ndarray, classes: bool, seed: list[int], group: np.ndarray | No
     fold_of_unit = np.empty(len(first), dtype=np.int64)
     fold_of_unit[order] = np.arange(len(first)) % FOLDS
     fold = fold_of_unit[units]
-    found = [Pair(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(FOLDS)]
-    return [pair for pair in found if len(pair.judge) and len(pair.fit)]
+    results = [Pair(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(FOLDS)]
+    return [pair for pair in results if len(pair.judge) and len(pair.fit)]
 
 
 def _on_one_part(n: int, seed: int, group: np.ndarray | None) -> list[list[Pair]]:

@@ -41,7 +41,45 @@ from assay.messages import Message, sentences
 @dataclass
 class Study:
     """What `learn` found: the leaderboard, the chosen model, its certificate, and the rows of the table that have a
-    target; `features` are the columns as the training rows were read, `finalists` all that were certified."""
+    target; `features` are the columns as the training rows were read, `finalists` all that were certified.
+
+    Parameters
+    ----------
+    task : str
+        "classify" or "regress".
+    metric : Metric
+        What was minimised.
+    candidates : list of Candidate
+        The leaderboard.
+    chosen : Candidate
+        The candidate chosen.
+    model : TableModel
+        The fitted model.
+    certificate : Certificate
+        Its certificate.
+    confidence : str
+        Confidence of the statements about new data.
+    why : str
+        Why it was chosen.
+    notes : list of str
+        What was noticed.
+    rows : tuple of int
+        Numbers of training and hold-out rows.
+    raw : RawTable
+        The cells of the table.
+    features : Table
+        The columns as the training rows were read.
+    clip : float or None
+        Absolute errors count at most this.
+    source : str, default="the table"
+        Name of the table.
+    baseline : Candidate
+        The baseline.
+    folds : tuple of FoldModel, default=()
+        Models of the folds, if no row is held out.
+    finalists : tuple of Finalist, default=()
+        All candidates that were certified.
+    """
 
     task: str
     metric: Metric
@@ -72,14 +110,16 @@ class Study:
         """A pandas frame, or a list of records without pandas: the chosen learner first."""
         records = [
             {
-                "learner": one.name, "settings": dict(one.settings), "status": one.status, self.metric.name: one.cv,
-                "training error": one.training_error, "hold-out error": one.holdout_error, "bound": one.bound,
-                "seconds": one.seconds, "note": one.note,
+                "learner": candidate.name, "settings": dict(candidate.settings), "status": candidate.status,
+                self.metric.name: candidate.cv, "training error": candidate.training_error,
+                "hold-out error": candidate.holdout_error,
+                "bound": candidate.bound, "seconds": candidate.seconds, "note": candidate.note,
             }
             | ({} if self.metric.error else {
-                f"hold-out {self.metric.name}": one.holdout_metric, f"bound of {self.metric.name}": one.metric_bound,
+                f"hold-out {self.metric.name}": candidate.holdout_metric,
+                f"bound of {self.metric.name}": candidate.metric_bound,
             })
-            for one in self.candidates
+            for candidate in self.candidates
         ]  # fmt: skip
         try:
             import pandas
@@ -181,40 +221,62 @@ def learn(
 
     Parameters
     ----------
-    table : what `assay.data.read` reads: a file, a frame, a dict of columns; or `assay.data.raw_table` of it, which
-        says which columns are nominal or ordered.
-    time : float, optional
-        Seconds for everything; 60 if left out, and then it ends when two rounds of the search improve nothing.
-    trials : int, optional
+    table : path, frame, dict or RawTable
+        What `assay.data.read` reads; or `assay.data.raw_table` of it, which says which columns are nominal or ordered.
+    target : str
+        Name of the column that is predicted.
+    time : float or None
+        Seconds for everything; None: 60, and it ends when two rounds of the search improve nothing.
+    trials : int or None
         Judge so many settings instead: the result is then the same, to the bit, on every machine.
-    metric : str, optional
+    metric : str or None
         What is minimised: error, balanced, logloss, auc, brier or f1 for classes; mae, rmse or r2 for numbers. Names of
         scikit-learn's scorers are understood ("accuracy", "roc_auc", "neg_mean_absolute_error", ...).
-    cost : matrix (classes, classes), optional
+    cost : array-like of shape (n_classes, n_classes) or None
         cost[i][j] is paid for deciding j where i is true, classes in sorted order; its mean is minimised.
-    confidence : str
+    confidence : str, default="0.95"
         A decimal number in (0, 1): the statements about new data hold together with this probability.
-    holdout : float, optional
-        Share of the rows that nothing is fitted to; if left out a quarter, less of more than 2,000 rows.
-    certify : "holdout" or "folds"
+    holdout : float or None
+        Share of the rows that nothing is fitted to; None: a quarter, less of more than 2,000 rows.
+    certify : "holdout" or "folds", default="holdout"
         With "folds" none is held out. Without each fold in turn a model is chosen and fitted, and judged on the fold;
-        the model that is returned is their vote, or the mean of their numbers. `folds` is their number: more of them
-        leave each model more rows to learn from, and its bound fewer; an odd one is best for a vote.
-    learners, exclude : names of learners to compare, and not to; "all" for every suitable one.
-    group : column whose rows of one value stay together; time_column : column by which the newest rows are held out.
-    clip : float, optional
-        Regression: absolute errors count at most this, which makes a bound possible. If left out, the largest error
-        of the median on the training rows.
-    force : try learners that are named although there are too many rows for them.
-    workers : processes that fit side by side, all cores if left out; 0: none beside this one.
-    looks : int, optional
+        the model that is returned is their vote, or the mean of their numbers.
+    folds : int, default=3
+        Number of folds of certify="folds": more of them leave each model more rows to learn from, and its bound fewer;
+        an odd one is best for a vote.
+    learners, exclude : sequence of str
+        Names of learners to compare, and not to; "all" for every suitable one.
+    group : str or None
+        Column whose rows of one value stay together.
+    time_column : str or None
+        Column by which the newest rows are held out.
+    seed : int, default=0
+        Seed of the split and of everything that is drawn.
+    clip : float or None
+        Regression: absolute errors count at most this, which makes a bound possible. None: the largest error of the
+        median on the training rows.
+    task : "classify", "regress" or None
+        Whether classes or numbers are predicted; None: by the kind of the target.
+    force : bool, default=False
+        Try learners that are named although there are too many rows for them.
+    workers : int or None
+        Processes that fit side by side; None: all cores; 0: none beside this one.
+    looks : int or None
         Split the hold-out rows in advance into so many parts. Each study of the same table and seed opens one that no
         earlier one has seen, so that whatever was changed in between is covered; see `assay.learning.looks`, also for
         the ledger that tells how often hold-out rows were looked at.
-    resume : a file of scores, which is made, or added to: candidates that an earlier run of the same study has judged
-        are not fitted again for it.
-    tell : called with each event (`assay.learning.events`).
-    stop : an event, or a function: ends the search when it is set, or true; so does the first Ctrl-C.
+    resume : path or None
+        A file of scores, which is made, or added to: candidates that an earlier run of the same study has judged are
+        not fitted again for it.
+    tell : callable
+        Called with each event (`assay.learning.events`).
+    stop : event, callable or None
+        Ends the search when it is set, or true; so does the first Ctrl-C.
+
+    Returns
+    -------
+    Study
+        Leaderboard, chosen model and certificate.
 
     Examples
     --------
@@ -261,8 +323,8 @@ def learn(
             look = cache(partial(_look, problem, delta, None, tell))
             parts = Folds(problem, folds, wanted, pool, budget, tell, searched, look)
             parts.run()
-            found = _folds_study(problem, parts, looking.share(delta, look().count), confidence, source)
-            return _with_looks(found, look(), None)
+            results = _folds_study(problem, parts, looking.share(delta, look().count), confidence, source)
+            return _with_looks(results, look(), None)
         if not learners:
             k = looking.number(problem.raw, target, problem.held, reserve)
             first_answer.begin(problem, wanted, pool, tell, looking.share(delta, k), given)
@@ -275,8 +337,8 @@ def learn(
         for note in about_held_rows(problem, result["model"]):
             problem.notes.append(note)
             tell(Note(note))
-    found = _study(problem, search, chosen, result, confidence, clip, source)
-    return _with_looks(replace(found, finalists=final.certified), looked, reserve)
+    results = _study(problem, search, chosen, result, confidence, clip, source)
+    return _with_looks(replace(results, finalists=final.certified), looked, reserve)
 
 
 def _clip(problem: Problem, given: float | None) -> float | None:
@@ -305,13 +367,13 @@ def _look(
     return looked
 
 
-def _with_looks(found: Study, looked: looking.Looks, reserve: looking.Reserve | None) -> Study:
+def _with_looks(study: Study, looked: looking.Looks, reserve: looking.Reserve | None) -> Study:
     """Return the study with the looks in its certificate and, if there were earlier ones, in its sentence."""
     if looked.count:
-        found.certificate = replace(found.certificate, looks={"count": looked.count, **looking.plain(reserve)})
+        study.certificate = replace(study.certificate, looks={"count": looked.count, **looking.plain(reserve)})
     if looked.count > 1:
-        found.why = sentences([found.why, Message("looks.count", count=looked.count)])
-    return found
+        study.why = sentences([study.why, Message("looks.count", count=looked.count)])
+    return study
 
 
 def _check(
@@ -340,17 +402,19 @@ def _study(
 ) -> Study:  # fmt: skip
     base = _baseline(problem, search.metric)
     order = {"chosen": 0, "finalist": 1, "ranked": 2, "left out": 4}
-    rest = sorted(search.all, key=lambda one: (order[one.status], -one.step, one.loss, one.number))
-    place = next(
-        (i for i, one in enumerate(rest) if i and (one.status == "left out" or one.loss > base.loss)), len(rest)
+    rest = sorted(
+        search.all, key=lambda candidate: (order[candidate.status], -candidate.step, candidate.loss, candidate.number)
     )
-    found = Study(
+    place = next(
+        (i for i, item in enumerate(rest) if i and (item.status == "left out" or item.loss > base.loss)), len(rest)
+    )
+    results = Study(
         problem.task, search.metric, [*rest[:place], base, *rest[place:]], chosen, result["model"],
         result["certificate"], confidence, "", problem.notes, (len(problem.train), len(problem.held)), problem.raw,
         problem.features, clip if problem.task == "regress" else None, source, base,
     )  # fmt: skip
-    found.why = verdict.of_study(found, problem)
-    return found
+    results.why = verdict.of_study(results, problem)
+    return results
 
 
 def _folds_study(problem: Problem, parts: Folds, delta: Decimal, confidence: str, source: str) -> Study:
@@ -358,41 +422,45 @@ def _folds_study(problem: Problem, parts: Folds, delta: Decimal, confidence: str
     model = parts.joined()
     parts.tell_copies(model)
     certificate = parts.certify(model, delta)
-    own = [one.candidate for one in parts.models]
+    own = [item.candidate for item in parts.models]
     name = Message("name.vote" if problem.task == "classify" else "name.mean", count=len(own))
-    chosen = Candidate(name, status="chosen", losses=[loss for one in own for loss in one.losses])
+    chosen = Candidate(name, status="chosen", losses=[loss for candidate in own for loss in candidate.losses])
     chosen.cv = parts.metric.shown(chosen.loss)
-    chosen.holdout_error = float(np.average([one.holdout_error for one in own], weights=np.bincount(parts.fold)))
-    chosen.holdout_metric = float(np.average([one.holdout_metric for one in own], weights=np.bincount(parts.fold)))
-    chosen.seconds = sum(one.seconds for one in own)
-    claim = next((one for one in certificate.claims if one.name.startswith("cross-validation.mean")), None)
+    chosen.holdout_error = float(
+        np.average([candidate.holdout_error for candidate in own], weights=np.bincount(parts.fold))
+    )
+    chosen.holdout_metric = float(
+        np.average([candidate.holdout_metric for candidate in own], weights=np.bincount(parts.fold))
+    )
+    chosen.seconds = sum(item.seconds for item in own)
+    claim = next((item for item in certificate.claims if item.name.startswith("cross-validation.mean")), None)
     if claim is not None:
         chosen.bound = of_vote(claim.value, len(own)) if problem.task == "classify" else claim.value
         chosen.metric_bound = chosen.bound if parts.metric.error else None
     base = _baseline(problem, parts.metric)
-    errors = [problem.mean_error(problem.y[one.held], one.baseline) for one in parts.models]
+    errors = [problem.mean_error(problem.y[item.held], item.baseline) for item in parts.models]
     base.holdout_error = float(np.average(errors, weights=np.bincount(parts.fold)))
     base.holdout_metric = base.holdout_error if parts.metric.error else base.cv
-    found = Study(
+    result = Study(
         problem.task, parts.metric, [chosen, *own, base, *_together(parts)], chosen, model, certificate, confidence, "",
         problem.notes, (len(problem.y), 0), problem.raw, problem.features, None, source, base, tuple(parts.models),
     )  # fmt: skip
-    found.why = verdict.of_folds(found)
-    return found
+    result.why = verdict.of_folds(result)
+    return result
 
 
 def _together(parts: Folds) -> list[Candidate]:
     """Return the candidates of all folds that were not chosen, the same settings as one."""
-    found: dict[str, Candidate] = {}
-    for one in parts.candidates:
-        if one.status == "finalist":
+    results: dict[str, Candidate] = {}
+    for candidate in parts.candidates:
+        if candidate.status == "finalist":
             continue
-        first = found.setdefault(f"{one.name} {sorted(one.settings.items())}", one)
-        if first is not one:
-            first.losses, first.seconds = [*first.losses, *one.losses], first.seconds + one.seconds
+        first = results.setdefault(f"{candidate.name} {sorted(candidate.settings.items())}", candidate)
+        if first is not candidate:
+            first.losses, first.seconds = [*first.losses, *candidate.losses], first.seconds + candidate.seconds
             first.status = "ranked" if first.losses else first.status
             first.cv = parts.metric.shown(first.loss) if first.losses else first.cv
-    return sorted(found.values(), key=lambda one: (one.status == "left out", one.loss))
+    return sorted(results.values(), key=lambda item: (item.status == "left out", item.loss))
 
 
 def _baseline(problem: Problem, metric: Metric) -> Candidate:

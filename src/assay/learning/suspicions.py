@@ -32,10 +32,10 @@ def suspicions(features: Table, y: np.ndarray, task: str, *, together: bool) -> 
     if len(features.columns) > _MOST_COLUMNS:
         return []
     some = slice(None, None, -(-len(y) // _MOST_LOOKED) or 1)
-    found = [_about(column.take(some), y[some], task) for column in features.columns.values()]
-    notes: list[str] = [note for note in found if note]
+    results = [_about(column.take(some), y[some], task) for column in features.columns.values()]
+    notes: list[str] = [note for note in results if note]
     if not together and len(y) >= _FEW:
-        suspected = {note.values["column"] for note in found if note}
+        suspected = {note.values["column"] for note in results if note}
         notes += _belonging(features, y, task, suspected)
     return notes
 
@@ -72,10 +72,10 @@ def _tells_classes(column: Column, x: np.ndarray, y: np.ndarray) -> str:
 
 def _one_each(table: np.ndarray) -> np.ndarray:
     """Return where a table of counts would have rows if each of its levels were one class, and the other way round."""
-    found = np.zeros(table.shape, dtype=bool)
+    result = np.zeros(table.shape, dtype=bool)
     if table.shape[0] == table.shape[1]:
-        found[np.arange(len(table)), table.argmax(axis=1)] = True
-    return found
+        result[np.arange(len(table)), table.argmax(axis=1)] = True
+    return result
 
 
 def _tells_numbers(column: Column, x: np.ndarray, y: np.ndarray) -> str:
@@ -100,20 +100,20 @@ def _counts_rows(column: Column) -> bool:
 
 def _belonging(features: Table, y: np.ndarray, task: str, suspected: set[str]) -> list[str]:
     """Return notes about columns that say which rows belong together, if judging by them changes much."""
-    columns = [one for one in features.columns.values() if one.name not in suspected]
-    dates = [one for one in columns if one.type.kind == "date" and not one.missing.any()]
-    owners = [one for one in columns if _names_owners(one, len(y))]
+    columns = [item for item in features.columns.values() if item.name not in suspected]
+    dates = [item for item in columns if item.type.kind == "date" and not item.missing.any()]
+    owners = [item for item in columns if _names_owners(item, len(y))]
     notes: list[str] = []
     for column in (*dates[:1], *owners[:_MOST_MEASURED]):
         is_date = column.type.kind == "date"
-        rest = [one for one in columns if one is not column and (is_date or one.type.kind != "date")]
+        rest = [item for item in columns if item is not column and (is_date or item.type.kind != "date")]
         errors = _errors(rest, y, task, column.data, newest=is_date) if rest else None
         if errors is None:
             continue
         drawn, apart = errors
         if is_date or apart > 1.25 * drawn + 0.01 * (1 if task == "classify" else drawn):
             code = "suspicion.time" if is_date else "suspicion.group"
-            shown = [f"{100 * one:.0f} %" if task == "classify" else f"{one:.3g}" for one in errors]
+            shown = [f"{100 * error:.0f} %" if task == "classify" else f"{error:.3g}" for error in errors]
             notes.append(Message(code, column=column.name, drawn=shown[0], apart=shown[1]))
     return notes
 
@@ -139,20 +139,22 @@ def _errors(
     rng = np.random.default_rng(0)
     columns = [columns[i] for i in np.sort(rng.permutation(len(columns))[:_MOST_READ])]
     rows = np.sort(rng.choice(len(y), min(len(y), MOST_ROWS), replace=False))
-    X = np.column_stack([np.nan_to_num(one.data[rows], nan=-1.0).clip(-1e30, 1e30) for one in columns])
+    X = np.column_stack([np.nan_to_num(column.data[rows], nan=-1.0).clip(-1e30, 1e30) for column in columns])
     y, mark = np.asarray(y)[rows], np.nan_to_num(mark[rows], nan=-1.0)
     place = np.argsort(mark, kind="stable").argsort() if newest else _shuffled(mark, rng)
     held = [rng.permutation(len(y)) >= 0.75 * len(y), place >= 0.75 * (place.max() + 1)]
     if any(len(y) - part.sum() < 20 or part.sum() < 10 for part in held):
         return None
     kind = ExtraTreesClassifier if task == "classify" else ExtraTreesRegressor
-    found = []
+    results = []
     for part in held:
         if task == "classify" and len(np.unique(y[~part])) < 2:
             return None
-        said = kind(30, random_state=0).fit(X[~part], y[~part]).predict(X[part])
-        found.append(float(np.mean(said != y[part]) if task == "classify" else np.mean(np.abs(said - y[part]))))
-    return found[0], found[1]
+        predicted = kind(30, random_state=0).fit(X[~part], y[~part]).predict(X[part])
+        results.append(
+            float(np.mean(predicted != y[part]) if task == "classify" else np.mean(np.abs(predicted - y[part])))
+        )
+    return results[0], results[1]
 
 
 def _shuffled(mark: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -15,73 +15,73 @@ if TYPE_CHECKING:
     from assay.learning.study import Study
 
 
-def of_study(found: "Study", problem: Problem) -> str:
+def of_study(study: "Study", problem: Problem) -> str:
     """Return the choice in plain sentences: why this model, what is certified, and whether it beats the baseline."""
-    chosen = found.chosen
-    why = _choice(found)
+    chosen = study.chosen
+    why = _choice(study)
     if chosen.bound is None:
         code = "chosen.unproved-rows" if problem.group is None else "chosen.unproved-groups"
         return sentences([why, Message(code)])
-    if found.task == "classify":
+    if study.task == "classify":
         what = Message("what.rate", bound=percent_up(chosen.bound))
-    elif found.clip is None:
+    elif study.clip is None:
         what = Message("what.loss", bound=up(chosen.bound, 4))
     else:
-        what = Message("what.clipped", clip=outward(found.clip, "lower", 4), bound=up(chosen.bound, 4))
+        what = Message("what.clipped", clip=outward(study.clip, "lower", 4), bound=up(chosen.bound, 4))
     where = Message("where.same") if problem.time is None else Message("where.newest")
     where = where if problem.group is None else Message("where.groups")
-    of_metric = _of_metric(found)
-    if found.metric.name == "cost":  # errors do not matter then
-        bound = Message("chosen.bound-alone", where=where, what=what, metric=of_metric, sure=percent(found.confidence))
-        return sentences([why, bound, _values(found)])
-    against, metric = _against_baseline(found, problem), found.metric
-    told = "" if metric.error or against.code in _SAID_OF_METRIC else _values(found)
-    return sentences([why, _bound(where, what, of_metric, found, against), told])
+    of_metric = _of_metric(study)
+    if study.metric.name == "cost":  # errors do not matter then
+        bound = Message("chosen.bound-alone", where=where, what=what, metric=of_metric, sure=percent(study.confidence))
+        return sentences([why, bound, _values(study)])
+    against, metric = _against_baseline(study, problem), study.metric
+    told = "" if metric.error or against.code in _SAID_OF_METRIC else _values(study)
+    return sentences([why, _bound(where, what, of_metric, study, against), told])
 
 
-def _choice(found: "Study") -> Message:
+def _choice(study: "Study") -> Message:
     """Return why this model: that it is the best or, first of all, that it is behind the baseline or another one."""
-    chosen, base = found.chosen, found.baseline
-    judged = [one for one in found.candidates if one.losses and one is not base]
+    chosen, base = study.chosen, study.baseline
+    judged = [candidate for candidate in study.candidates if candidate.losses and candidate is not base]
     tried = {
         "name": chosen.name,
-        "learners": len({one.name for one in judged}),
-        "rows": found.rows[0],
-        "metric": _METRICS[found.metric.name],
-        "score": _score(chosen, found),
+        "learners": len({verdict.name for verdict in judged}),
+        "rows": study.rows[0],
+        "metric": _METRICS[study.metric.name],
+        "score": _score(chosen, study),
     }
     if base.loss <= chosen.loss:
-        return Message("chosen.behind", rival=baseline.rival(base.note), base=_score(base, found), **tried)
-    best = min(judged, key=lambda one: (-one.step, one.loss))
+        return Message("chosen.behind", rival=baseline.rival(base.note), base=_score(base, study), **tried)
+    best = min(judged, key=lambda candidate: (-candidate.step, candidate.loss))
     if (best.step, best.loss) == (chosen.step, chosen.loss) or is_level(best, chosen):
         return Message("chosen", **tried)
-    return Message("chosen.second", best=best.name, other=_score(best, found), **tried)
+    return Message("chosen.second", best=best.name, other=_score(best, study), **tried)
 
 
-def _score(one: Candidate, found: "Study") -> str:
-    return _shown(one.cv, found.metric.percent)
+def _score(candidate: Candidate, study: "Study") -> str:
+    return _shown(candidate.cv, study.metric.percent)
 
 
 def _shown(error: float, percent: bool) -> str:
     return f"{100 * error:.1f} %" if percent else f"{error:.4g}"
 
 
-def _bound(where: Message, what: Message, metric: str, found: "Study", against: Message) -> Message:
-    sure = percent(found.confidence)
+def _bound(where: Message, what: Message, metric: str, study: "Study", against: Message) -> Message:
+    sure = percent(study.confidence)
     return Message("chosen.bound", where=where, what=what, metric=metric, sure=sure, against=against)
 
 
-def _of_metric(found: "Study") -> str:
+def _of_metric(study: "Study") -> str:
     """Return what is proved of the metric that was asked for, beside the error rate."""
-    name, bound = found.metric.name, found.chosen.metric_bound
-    if found.metric.error or bound is None:
+    name, bound = study.metric.name, study.chosen.metric_bound
+    if study.metric.error or bound is None:
         return ""
-    if name == "f1" and found.metric.positive is not None:
-        label = str(found.model.classes_[found.metric.positive])
+    if name == "f1" and study.metric.positive is not None:
+        label = str(study.model.classes_[study.metric.positive])
         return Message("also.f1-class", label=label, bound=outward(bound, "lower", 4))
     if name == "balanced":
         return Message("also.balanced", bound=percent_up(bound))
-    return Message(_ALSO[name], bound=outward(bound, "lower", 4) if found.metric.turned else up(bound, 4))
+    return Message(_ALSO[name], bound=outward(bound, "lower", 4) if study.metric.turned else up(bound, 4))
 
 
 _ALSO = {"f1": "also.f1", "auc": "also.auc", "brier": "also.brier", "cost": "also.cost"}
@@ -90,10 +90,10 @@ _ALSO = {"f1": "also.f1", "auc": "also.auc", "brier": "also.brier", "cost": "als
 _SAID_OF_METRIC = ("ranks", "ranks.not", "beats.even", "beats.even-not")
 
 
-def _against_baseline(found: "Study", problem: Problem) -> Message:
+def _against_baseline(study: "Study", problem: Problem) -> Message:
     """Return whether the chosen model is proved to beat the baseline: in the metric that was asked for if its value of
     the baseline is the same whatever the rows are (areas, balanced errors), or else in errors."""
-    metric, bound = found.metric, found.chosen.metric_bound
+    metric, bound = study.metric, study.chosen.metric_bound
     usual = baseline.constant(problem.y, problem.task)  # what claims about errors compare with
     rival = baseline.rival(baseline.in_words(usual, problem.task))
     if metric.name == "auc" and bound is not None:
@@ -101,19 +101,19 @@ def _against_baseline(found: "Study", problem: Problem) -> Message:
     if metric.name == "balanced" and bound is not None:
         even = 1 - 1 / len(problem.classes)
         return Message("beats.even" if bound < even else "beats.even-not", rival=rival, base=_shown(even, True))
-    return _errors_against_baseline(found, rival, problem.mean_error(problem.held_targets(), usual))
+    return _errors_against_baseline(study, rival, problem.mean_error(problem.held_targets(), usual))
 
 
-def _values(found: "Study") -> Message:
+def _values(study: "Study") -> Message:
     """Return the metric that was asked for on the hold-out rows, of the chosen model and of the baseline."""
-    metric, base = found.metric, found.baseline
-    values = {"value": metric.text(found.chosen.holdout_metric), "base": metric.text(base.holdout_metric)}
+    metric, base = study.metric, study.baseline
+    values = {"value": metric.text(study.chosen.holdout_metric), "base": metric.text(base.holdout_metric)}
     return Message("against.value", metric=_METRICS[metric.name], rival=baseline.rival(base.note), **values)
 
 
-def _errors_against_baseline(found: "Study", rival: str, error: float) -> Message:
-    classes = found.task == "classify"
-    claims = {one.name: one for one in found.certificate.claims}
+def _errors_against_baseline(study: "Study", rival: str, error: float) -> Message:
+    classes = study.task == "classify"
+    claims = {item.name: item for item in study.certificate.claims}
     claim = next(
         (claims[name] for name in ("holdout.baseline", "holdout.median", "holdout.groups-baseline") if name in claims),
         None,
@@ -123,7 +123,7 @@ def _errors_against_baseline(found: "Study", rival: str, error: float) -> Messag
         return Message("beats.by", rival=rival, by=by)
     if "holdout.baseline-better" in claims:
         return Message("beats", rival=rival)
-    better = found.chosen.holdout_error < error
+    better = study.chosen.holdout_error < error
     return Message("beats.not" if better else "beats.never", rival=rival, error=_shown(error, classes))
 
 
@@ -136,32 +136,43 @@ _METRICS = {
 
 
 def percent(confidence: str | Decimal) -> str:
-    """Return a confidence such as "0.95" in per cent."""
+    """Return a confidence such as "0.95" in per cent.
+
+    Parameters
+    ----------
+    confidence : str or Decimal
+        A decimal number in (0, 1).
+
+    Returns
+    -------
+    str
+        The percentage.
+    """
     return f"{Decimal(confidence) * 100:f}".rstrip("0").rstrip(".") + " %"
 
 
-def of_folds(found: "Study") -> str:
+def of_folds(study: "Study") -> str:
     """Return in plain sentences what the model is, what is certified about it, and whether it beats the baseline."""
-    count, classes = len(found.folds), found.task == "classify"
-    kinds = list(dict.fromkeys(_own_name(one.candidate) for one in found.folds))
-    why = Message("folds.vote" if classes else "folds.mean", count=count, kinds=kinds, rows=found.rows[0])
-    claim = next((one for one in found.certificate.claims if one.name.startswith("cross-validation.mean")), None)
-    if claim is None or found.chosen.bound is None:
+    count, classes = len(study.folds), study.task == "classify"
+    kinds = list(dict.fromkeys(_own_name(fold.candidate) for fold in study.folds))
+    why = Message("folds.vote" if classes else "folds.mean", count=count, kinds=kinds, rows=study.rows[0])
+    claim = next((item for item in study.certificate.claims if item.name.startswith("cross-validation.mean")), None)
+    if claim is None or study.chosen.bound is None:
         return sentences([why, Message("chosen.unproved-folds")])
     if classes:
-        mean, bound = percent_up(claim.value), percent_up(found.chosen.bound)
+        mean, bound = percent_up(claim.value), percent_up(study.chosen.bound)
         what = Message("what.folds-rate", mean=mean, bound=bound)
     else:
-        low, high = found.model.learner.range_
+        low, high = study.model.learner.range_
         clipped = {"low": up(low, 4), "high": outward(high, "lower", 4)}  # of fewer targets less is true than of more
         what = Message("what.folds-loss", bound=up(claim.value, 4), **clipped)
-    against = _folds_against_baseline(found)
-    return sentences([why, _bound(Message("where.same"), what, "", found, against)])
+    against = _folds_against_baseline(study)
+    return sentences([why, _bound(Message("where.same"), what, "", study, against)])
 
 
-def _own_name(one: Candidate) -> str:
+def _own_name(candidate: Candidate) -> str:
     """Return the name of the candidate of a fold without the fold."""
-    return one.name.values["name"] if isinstance(one.name, Message) else one.name
+    return candidate.name.values["name"] if isinstance(candidate.name, Message) else candidate.name
 
 
 _AGAINST_FOLDS = ("cross-validation.baseline", "cross-validation.median")
@@ -169,12 +180,12 @@ _FOLDS_RATE = {"by": "folds-class.by", "not": "folds-class.not", "never": "folds
 _FOLDS_LOSS = {"by": "folds-median.by", "not": "folds-median.not", "never": "folds-median.never"}
 
 
-def _folds_against_baseline(found: "Study") -> Message:
-    claim = next(one for one in found.certificate.claims if one.name in _AGAINST_FOLDS)
-    classes, base = found.task == "classify", found.baseline
+def _folds_against_baseline(study: "Study") -> Message:
+    claim = next(item for item in study.certificate.claims if item.name in _AGAINST_FOLDS)
+    classes, base = study.task == "classify", study.baseline
     codes = _FOLDS_RATE if classes else _FOLDS_LOSS
     if claim.direction == "lower" and claim.value > 0:
         by = percent_up(claim.value, "lower") if classes else outward(claim.value, "lower", 4)
         return Message(codes["by"], by=by)
-    better = found.chosen.holdout_error < base.holdout_error
+    better = study.chosen.holdout_error < base.holdout_error
     return Message(codes["not" if better else "never"], error=_shown(base.holdout_error, classes))

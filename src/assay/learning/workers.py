@@ -31,8 +31,8 @@ def answer(pipe: int) -> None:
         while True:
             job, alone = jobs_in.recv()
             with one_thread() if alone else nullcontext():
-                found = jobs.run(job)
-            jobs_in.send(found)
+                result = jobs.run(job)
+            jobs_in.send(result)
 
 
 class _Worker:
@@ -120,13 +120,13 @@ class Pool:
             return
         waiting = list(range(len(work)))
         try:
-            while waiting or any(one.place is not None for one in self._workers):
+            while waiting or any(worker.place is not None for worker in self._workers):
                 if over() or (deadline is not None and time.monotonic() > deadline):
                     return
                 self._hand_out(work, waiting, begun)
                 self._collect(done, limit())
         finally:
-            self._drop([one for one in self._workers if one.place is not None])
+            self._drop([worker for worker in self._workers if worker.place is not None])
 
     def _run_here(self, job: Any) -> jobs.Answer:
         before = jobs.seconds_compiling()
@@ -143,7 +143,7 @@ class Pool:
 
     def _hand_out(self, work: list[Any], waiting: list[int], begun: Callable[[int], None]) -> None:
         while waiting:
-            free = [one for one in self._workers if one.place is None and one.aside is None]
+            free = [item for item in self._workers if item.place is None and item.aside is None]
             if not free and len(self._workers) >= self.size:
                 return
             worker = free[0] if free else self._new_worker()
@@ -156,7 +156,9 @@ class Pool:
     def _next(self, work: list[Any], waiting: list[int]) -> int:
         """Return which of the waiting jobs is next: the first whose like is at no other worker, which may be compiling
         what both need; or else the first."""
-        running = {getattr(work[one.place], "alike", None) for one in self._workers if one.place is not None} - {None}
+        running = {
+            getattr(work[worker.place], "alike", None) for worker in self._workers if worker.place is not None
+        } - {None}
         others = (at for at, place in enumerate(waiting) if getattr(work[place], "alike", None) not in running)
         return next(others, 0)
 
@@ -166,10 +168,10 @@ class Pool:
         return self._workers[-1]
 
     def _busy(self) -> int:
-        return sum(one.place is not None or one.aside is not None for one in self._workers)
+        return sum(worker.place is not None or worker.aside is not None for worker in self._workers)
 
     def _collect(self, done: Callable[[int, jobs.Answer], None], limit: float | None) -> None:
-        busy = {one.pipe: one for one in self._workers if one.place is not None or one.aside is not None}
+        busy = {item.pipe: item for item in self._workers if item.place is not None or item.aside is not None}
         began = time.monotonic()
         ready = wait(list(busy), timeout=0.1)
         self._count(time.monotonic() - began)
@@ -193,8 +195,8 @@ class Pool:
                 aside(answer)
             else:
                 done(place, answer)  # type: ignore[arg-type]
-        self._drop([one for one in self._workers if one.aside and time.monotonic() - one.began > _LONGEST_ASIDE])
-        for worker in [one for one in busy.values() if one.place is not None and one in self._workers]:
+        self._drop([item for item in self._workers if item.aside and time.monotonic() - item.began > _LONGEST_ASIDE])
+        for worker in [item for item in busy.values() if item.place is not None and item in self._workers]:
             if limit is not None and time.monotonic() - worker.began > limit:
                 place = worker.place
                 self._drop([worker])
@@ -202,11 +204,11 @@ class Pool:
 
     def _count(self, seconds: float) -> None:
         """Count the time just waited for answers, as far as it went into compiling; no job is too slow by that."""
-        working = [one for one in self._workers if one.place is not None]
-        compiling = [one for one in working if one.compiling]
+        working = [worker for worker in self._workers if worker.place is not None]
+        compiling = [item for item in working if item.compiling]
         self.compiling += self.waits_for_loops * seconds * len(compiling) / max(1, len(working))
-        for one in compiling:
-            one.began += seconds
+        for item in compiling:
+            item.began += seconds
 
     def _drop(self, workers: list[_Worker]) -> None:
         for worker in workers:

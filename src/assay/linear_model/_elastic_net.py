@@ -74,7 +74,19 @@ class _Fit(NamedTuple):
 
 class ElasticNetPath(NamedTuple):
     """Coefficients (d, n_alphas) and intercepts for each alpha, largest first, with the duality gap of each,
-    in units of P."""
+    in units of P.
+
+    Parameters
+    ----------
+    alphas : ndarray
+        The alphas, falling.
+    coefs : ndarray
+        Coefficients, a column for each alpha.
+    intercepts : ndarray
+        Intercept for each alpha.
+    gaps : ndarray
+        Duality gap for each alpha.
+    """
 
     alphas: np.ndarray
     coefs: np.ndarray
@@ -191,14 +203,16 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
             return self._fit_without_penalty(rows, X, y)
         start = self._start(rows.n_features)
         with fit_log(self, 1, X, y) as log:
-            found = [self._fit_target(one, start[k] if start is not None else None) for k, one in _each_target(rows)]
-            self._keep([fit.w for fit in found], [fit.b for fit in found], next(iter(rows.blocks())).y.ndim)
+            results = [
+                self._fit_target(item, start[k] if start is not None else None) for k, item in _each_target(rows)
+            ]
+            self._keep([fit.w for fit in results], [fit.b for fit in results], next(iter(rows.blocks())).y.ndim)
             self._keep_type(X)
-            sweeps, gaps = [fit.sweeps for fit in found], [fit.gap for fit in found]
+            sweeps, gaps = [fit.sweeps for fit in results], [fit.gap for fit in results]
             log.step(max(gaps), max(gaps), coef_=self.coef_, intercept_=self.intercept_)
-        if any(not fit.converged for fit in found):
+        if any(not fit.converged for fit in results):
             self._warn_of_gap(max(sweeps), max(gaps))
-        one = len(found) == 1
+        one = len(results) == 1
         self.n_iter_: Any = sweeps[0] if one else sweeps
         self.dual_gap_: Any = gaps[0] if one else np.array(gaps)
         return self
@@ -249,14 +263,14 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
             stacklevel=3,
         )
         with fit_log(self, 1, X, y) as log:
-            found = solve(rows, 0.0, Options(bool(self.fit_intercept), bool(self.positive)))
-            if found is None:
+            solution = solve(rows, 0.0, Options(bool(self.fit_intercept), bool(self.positive)))
+            if solution is None:
                 require_finite(rows, self)
                 raise refuse(self, "the entries are too large; their squares overflow.")
-            self._keep(list(found.coef.T), list(found.intercept), next(iter(rows.blocks())).y.ndim)
+            self._keep(list(solution.coef.T), list(solution.intercept), next(iter(rows.blocks())).y.ndim)
             self._keep_type(X)
             self.n_iter_, self.dual_gap_ = 1, 0.0
-            log.step(found.objective, found.violation, coef_=self.coef_, intercept_=self.intercept_)
+            log.step(solution.objective, solution.violation, coef_=self.coef_, intercept_=self.intercept_)
         return self
 
     def _start(self, columns: int) -> np.ndarray | None:
@@ -298,8 +312,8 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     def path(X: Any, y: Any, *, l1_ratio: float = 0.5, **settings: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return alphas, coefficients (d, n_alphas) and gaps of `elastic_net_path` without an intercept, as
         scikit-learn's `path` does."""
-        found = elastic_net_path(X, y, l1_ratio=l1_ratio, fit_intercept=False, **settings)
-        return found.alphas, found.coefs, found.gaps
+        solution = elastic_net_path(X, y, l1_ratio=l1_ratio, fit_intercept=False, **settings)
+        return solution.alphas, solution.coefs, solution.gaps
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and, with an L2 penalty, the distance to the exact optimum."""
@@ -378,6 +392,36 @@ def elastic_net_path(
     zero to eps times it.
     X and y may be whatever `ElasticNet.fit` takes.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    y : array-like or None
+        Targets; None: they are part of X.
+    l1_ratio : float, default=0.5
+        Share of the absolute values in the penalty.
+    eps : float, default=0.001
+        Smallest alpha over the largest.
+    n_alphas : int, default=100
+        Number of alphas.
+    alphas : array-like or None
+        The alphas; None: they are chosen.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    tol : float, default=1e-08
+        Duality gap that ends the iterations.
+    max_iter : int, default=10000
+        Largest number of iterations for each alpha.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+
+    Returns
+    -------
+    ElasticNetPath
+        Coefficients and gaps for each alpha.
+
+    Examples
+    --------
     >>> path = elastic_net_path([[-1.0], [0.0], [1.0]], [-2.0, 0.0, 2.0], l1_ratio=1.0, alphas=[1.0, 0.1])
     >>> path.coefs.round(4).tolist()
     [[0.5, 1.85]]
@@ -453,13 +497,13 @@ def _on_support(moments: Moments, w: np.ndarray, l1: float, l2: float) -> np.nda
     at = np.flatnonzero(w)
     signs = np.sign(w[at])
     try:
-        found = np.linalg.solve(moments.gram[np.ix_(at, at)] + l2 * np.eye(len(at)), moments.cross[at] - l1 * signs)
+        solution = np.linalg.solve(moments.gram[np.ix_(at, at)] + l2 * np.eye(len(at)), moments.cross[at] - l1 * signs)
     except np.linalg.LinAlgError:
         return None
-    if not np.array_equal(np.sign(found), signs):
+    if not np.array_equal(np.sign(solution), signs):
         return None
     better = np.zeros_like(w)
-    better[at] = found
+    better[at] = solution
     return better
 
 

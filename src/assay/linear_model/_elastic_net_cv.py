@@ -149,13 +149,13 @@ class ElasticNetCV(ElasticNet):
             self._check_precomputed(moments, rows.n_rows)
             ready = list(folded(rows, folds, whole, start))
             self._choose(rows, ready, start, ratios, grids)
-            found = minimise(moments, float(self.alpha_), float(self.l1_ratio_), self._limits)
-            self._keep([found.w], [found.b], 1)
+            solution = minimise(moments, float(self.alpha_), float(self.l1_ratio_), self._limits)
+            self._keep([solution.w], [solution.b], 1)
             self._keep_type(X)
-            log.step(found.gap, found.gap, coef_=self.coef_, intercept_=self.intercept_)
-        self.n_iter_, self.dual_gap_ = found.sweeps, found.gap
-        if not found.converged:
-            self._warn_of_gap(found.sweeps, found.gap)
+            log.step(solution.gap, solution.gap, coef_=self.coef_, intercept_=self.intercept_)
+        self.n_iter_, self.dual_gap_ = solution.sweeps, solution.gap
+        if not solution.converged:
+            self._warn_of_gap(solution.sweeps, solution.gap)
         several = len(ratios) > 1 and isinstance(self.alphas, Integral)
         self.alphas_ = np.asarray(grids) if several else grids[0]
         return self
@@ -269,8 +269,8 @@ class LassoCV(ElasticNetCV):
     @staticmethod
     def path(X: Any, y: Any, **settings: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[override]
         """Return alphas, coefficients (d, n_alphas) and gaps of the lasso without an intercept."""
-        found = elastic_net_path(X, y, l1_ratio=1.0, fit_intercept=False, **settings)
-        return found.alphas, found.coefs, found.gaps
+        solution = elastic_net_path(X, y, l1_ratio=1.0, fit_intercept=False, **settings)
+        return solution.alphas, solution.coefs, solution.gaps
 
 
 def _errors(
@@ -281,11 +281,11 @@ def _errors(
     d, w, sweeps, gap = len(start) - 1, None, 0, 0.0
     table = np.empty((d + 2, len(grid)))
     for a, alpha in enumerate(grid):
-        found = minimise(moments, float(alpha), ratio, limits, w)
-        w = found.w
-        table[:d, a], table[d, a], table[d + 1, a] = -w, start[d] - found.b - w @ start[:d], 1.0
-        if not found.converged and found.gap > gap:
-            sweeps, gap = found.sweeps, found.gap
+        solution = minimise(moments, float(alpha), ratio, limits, w)
+        w = solution.w
+        table[:d, a], table[d, a], table[d + 1, a] = -w, start[d] - solution.b - w @ start[:d], 1.0
+        if not solution.converged and solution.gap > gap:
+            sweeps, gap = solution.sweeps, solution.gap
     held = fold.test_moments
     errors = np.einsum("ja,ja->a", table, held @ table) / held[d, d]
     doubtful = np.flatnonzero(~(errors > _SMALL * held[d + 1, d + 1] / held[d, d]))

@@ -180,23 +180,23 @@ class GeneralizedLinearRegressor(Objective, RegressorMixin, LinearRegressor):
         problem = self._problem(rows)
         with fit_log(self, self.max_iter, X, y) as log:
 
-            def told(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
+            def callback(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
                 w, b = problem.unpack(x)
                 return log.step(value, float(np.linalg.norm(gradient)), coef_=w, intercept_=b)
 
-            found = _closed_form(problem) if (name, link) == ("gaussian", "identity") else None
-            if found is None:
-                found = _minimise(problem, self._precision, self.max_iter, told, self._begin(problem))
+            result = _closed_form(problem) if (name, link) == ("gaussian", "identity") else None
+            if result is None:
+                result = _minimise(problem, self._precision, self.max_iter, callback, self._begin(problem))
             else:
-                told(found.x, found.value, found.gradient)
-        self.coef_, self.intercept_ = problem.unpack(found.x)
-        self.n_iter_ = found.n_iter
-        self.deviance_ = problem.deviance(found.x)
-        if found.status != "converged":
+                callback(result.x, result.value, result.gradient)
+        self.coef_, self.intercept_ = problem.unpack(result.x)
+        self.n_iter_ = result.n_iter
+        self.deviance_ = problem.deviance(result.x)
+        if result.status != "converged":
             warnings.warn(
-                f"{type(self).__name__}: not converged after {found.n_iter} steps ({found.status}); "
+                f"{type(self).__name__}: not converged after {result.n_iter} steps ({result.status}); "
                 "estimated excess of "
-                f"the objective {found.decrement:.2e}. Raise max_iter or tol, scale the columns, or set "
+                f"the objective {result.decrement:.2e}. Raise max_iter or tol, scale the columns, or set "
                 "alpha.",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -380,10 +380,10 @@ def _minimise(problem: Problem, tol: float, max_iter: int, told: Any, begin: np.
         return half_decrement <= tol
 
     start = _sampled_start(problem, max_iter) if begin is None else begin
-    found = newton(problem.value_gradient, curvature, start, done=done, max_iter=max_iter, on_step=told)
-    if found.status == "converged":
-        found = found._replace(x=found.x - last[0](found.gradient))
-    return found
+    result = newton(problem.value_gradient, curvature, start, done=done, max_iter=max_iter, on_step=told)
+    if result.status == "converged":
+        result = result._replace(x=result.x - last[0](result.gradient))
+    return result
 
 
 def _sampled_start(problem: Problem, max_iter: int) -> np.ndarray:
@@ -395,7 +395,7 @@ def _sampled_start(problem: Problem, max_iter: int) -> np.ndarray:
     weight, total = sample.sum(totals)
     small = replace(problem, rows=sample, weight=weight, total=total)
     try:
-        found = newton(
+        solution = newton(
             small.value_gradient,
             small.curvature,
             small.start(),
@@ -404,8 +404,8 @@ def _sampled_start(problem: Problem, max_iter: int) -> np.ndarray:
         )
     except (LinAlgError, ValueError):
         return problem.start()
-    sound = np.isfinite(found.value) and np.isfinite(problem.value_gradient(found.x)[0])
-    return found.x if sound else problem.start()
+    sound = np.isfinite(solution.value) and np.isfinite(problem.value_gradient(solution.x)[0])
+    return solution.x if sound else problem.start()
 
 
 def _target(block: Block, distribution: str) -> np.ndarray:

@@ -80,11 +80,11 @@ class LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
         tags.input_tags.sparse = True
         return tags
 
-    def _keep(self, found: Solution, dimensions: int) -> None:
+    def _keep(self, solution: Solution, dimensions: int) -> None:
         """Keep coefficients and intercepts in the shapes that the targets ask for."""
-        coef = found.coef.T
+        coef = solution.coef.T
         self.coef_ = coef.ravel() if dimensions == 1 else coef
-        intercept = np.float64(found.intercept[0]) if dimensions == 1 else found.intercept
+        intercept = np.float64(solution.intercept[0]) if dimensions == 1 else solution.intercept
         self.intercept_ = intercept if self.fit_intercept else 0.0
 
     def _overflow(self, rows: Rows) -> ValueError:
@@ -105,24 +105,24 @@ class _OnePenalty(LeastSquares):
         rows = read_rows(self, X, y, sample_weight, multi_output=True)
         with fit_log(self, 1, X, y, sample_weight) as log:
             options = Options(bool(self.fit_intercept), bool(self.positive), float(self.tol), self._steps)
-            found = solve_each(rows, alpha, options) if np.ndim(alpha) else solve(rows, float(alpha), options)
-            if found is None:
+            result = solve_each(rows, alpha, options) if np.ndim(alpha) else solve(rows, float(alpha), options)
+            if result is None:
                 raise self._overflow(rows)
-            self._keep(found, next(iter(rows.blocks())).y.ndim)
+            self._keep(result, next(iter(rows.blocks())).y.ndim)
             self._keep_type(X)
-            log.step(found.objective, found.violation, coef_=self.coef_, intercept_=self.intercept_)
-        self.rank_ = found.rank
-        return found
+            log.step(result.objective, result.violation, coef_=self.coef_, intercept_=self.intercept_)
+        self.rank_ = result.rank
+        return result
 
     @property
     def _steps(self) -> int | None:
         """The limit of steps where the minimum is found step by step."""
         return None
 
-    def _warn_if_dependent(self, found: Solution) -> None:
-        if found.rank < self.n_features_in_ and not self.positive:
+    def _warn_if_dependent(self, solution: Solution) -> None:
+        if solution.rank < self.n_features_in_ and not self.positive:
             warnings.warn(
-                f"{type(self).__name__}: the columns depend on each other (rank {found.rank} of "
+                f"{type(self).__name__}: the columns depend on each other (rank {solution.rank} of "
                 f"{self.n_features_in_}); the solution of least norm is returned, and its coefficients cannot be "
                 "interpreted one by one. "
                 "Drop dependent columns, or use Ridge.",
@@ -190,10 +190,10 @@ class LinearRegression(_OnePenalty):
         """Fit to rows X and targets y; X may be arrays, sparse, a frame, Parquet files or a Dask collection."""
         check(self)
         self.__dict__.pop("singular_", None)
-        found = self._solve(X, y, sample_weight, 0.0)
-        if found.singular is not None:
-            self.singular_ = found.singular
-        self._warn_if_dependent(found)
+        solution = self._solve(X, y, sample_weight, 0.0)
+        if solution.singular is not None:
+            self.singular_ = solution.singular
+        self._warn_if_dependent(solution)
         return self
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
@@ -289,13 +289,13 @@ class Ridge(_OnePenalty):
         check(self)
         self._check_solver(X)
         refuse_zero_rows(self, X)
-        found = self._solve(X, y, sample_weight, self.alpha)
+        solution = self._solve(X, y, sample_weight, self.alpha)
         if not np.any(self.alpha):
-            self._warn_if_dependent(found)
+            self._warn_if_dependent(solution)
         plain = "sparse_cg" if issparse(X) else "cholesky"
         self.solver_ = self.solver if self.solver != "auto" else "lbfgs" if self.positive else plain
         counted = self.solver in ("sag", "saga", "lsqr")
-        self.n_iter_ = np.ones(found.coef.shape[1], dtype=np.int32) if counted else None
+        self.n_iter_ = np.ones(solution.coef.shape[1], dtype=np.int32) if counted else None
         return self
 
     def _check_solver(self, X: Any) -> None:
@@ -314,8 +314,8 @@ class Ridge(_OnePenalty):
                 "solver to 'auto' or 'lsqr', 'sparse_cg', 'sag', 'lbfgs' or set `fit_intercept=False`",
             )  # fmt: skip
 
-    def _keep(self, found: Solution, dimensions: int) -> None:
-        super()._keep(found, dimensions)
+    def _keep(self, solution: Solution, dimensions: int) -> None:
+        super()._keep(solution, dimensions)
         if len(np.atleast_2d(self.coef_)) == 1:
             self.coef_ = np.ravel(self.coef_)
 

@@ -88,16 +88,16 @@ def solve_each(rows: Rows, alpha: Any, options: Options) -> Solution | None:
     if y.shape[1] != len(alpha):
         raise ValueError(f"Number of targets and number of penalties do not correspond: {len(alpha)} != {y.shape[1]}")
     parts = [scan.rows(rows.X, y[:, [j]], rows.weight, n_jobs=rows.n_jobs) for j in range(y.shape[1])]
-    found = [solve(part, float(one), options) for part, one in zip(parts, alpha, strict=True)]
-    if any(one is None for one in found):
+    results = [solve(part, float(item), options) for part, item in zip(parts, alpha, strict=True)]
+    if any(result is None for result in results):
         return None
-    sound = [one for one in found if one is not None]
+    sound = [result for result in results if result is not None]
     return Solution(
-        np.hstack([one.coef for one in sound]),
-        np.concatenate([np.ravel(one.intercept) for one in sound]),
-        min(one.rank for one in sound),
-        sum(one.objective for one in sound),
-        max(one.violation for one in sound),
+        np.hstack([item.coef for item in sound]),
+        np.concatenate([np.ravel(item.intercept) for item in sound]),
+        min(item.rank for item in sound),
+        sum(item.objective for item in sound),
+        max(item.violation for item in sound),
     )
 
 
@@ -171,9 +171,9 @@ class Equations:
             return direct._replace(singular=_singular(problem.gram) if alpha == 0 else None)
         triangle = _triangle(rows, means, alpha)
         if rows.n_rows * rows.n_features**2 <= _AFFORDABLE and _independent(triangle, rows.n_features):
-            found = _in_twice_the_precision(rows, means, scale, alpha, self.options.intercept)
-            if found is not None:
-                return found
+            result = _in_twice_the_precision(rows, means, scale, alpha, self.options.intercept)
+            if result is not None:
+                return result
         return _by_svd(rows, means, triangle, alpha)
 
 
@@ -400,8 +400,8 @@ def _by_svd(rows: Rows, means: _Means, R: np.ndarray, alpha: float) -> Solution 
     keep = values > values[0] * max(_DEPENDENT, d * _EPS)
     coef = Vt[keep].T @ ((U[:, keep].T @ R[:, d:]) / values[keep, None])
     squares, gradient = _at(rows, means, coef, alpha)
-    found = _solution(means, coef, alpha, int(keep.sum()), squares, gradient) if np.isfinite(squares) else None
-    return found._replace(singular=values) if found is not None and alpha == 0 else found
+    result = _solution(means, coef, alpha, int(keep.sum()), squares, gradient) if np.isfinite(squares) else None
+    return result._replace(singular=values) if result is not None and alpha == 0 else result
 
 
 def _singular(gram: np.ndarray) -> np.ndarray:

@@ -192,13 +192,13 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         log = fit_log(self, self.max_iter, X, y, sample_weight)
         log.ahead = self.solver == "lbfgs"
         with log, one_blas_thread(), quiet:
-            found = self._minimise(problem, log, begin)
-        if found.status == "overflow":
+            solution = self._minimise(problem, log, begin)
+        if solution.status == "overflow":
             raise self._overflow(rows)
-        self.coef_, self.intercept_ = problem.unpack(found.x) if self._share else problem.centred(found.x)
-        self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
-        self.separator_ = self._separator(problem, found)
-        self._report(found, problem)
+        self.coef_, self.intercept_ = problem.unpack(solution.x) if self._share else problem.centred(solution.x)
+        self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
+        self.separator_ = self._separator(problem, solution)
+        self._report(solution, problem)
         if self.solver != "liblinear":
             self._keep_type(X)
         return self
@@ -239,16 +239,16 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             solver = "lbfgs" if self.solver == "lbfgs" else "newton"
             return minimise(problem, solver, self.tol, self.max_iter, log, begin)
 
-        def told(table: np.ndarray, value: float, gradient: np.ndarray) -> bool:
+        def callback(table: np.ndarray, value: float, gradient: np.ndarray) -> bool:
             return log.step(value, float(np.linalg.norm(gradient)), coef_=table[:, :-1], intercept_=table[:, -1])
 
         penalties = Penalties(self._share, 1 - self._share)
         table = None if begin is None else np.column_stack(problem.unpack(begin))
         if self._column:
-            return minimise_with_column(problem, penalties, max(self.tol, _LEAST_TOL), self.max_iter, told)
-        found = minimise_composite(problem, penalties, max(self.tol, _LEAST_TOL), self.max_iter, table, told)
-        table = found.x.reshape(problem.n_outputs, -1)
-        return found._replace(x=problem.pack(table[:, :-1], table[:, -1]))
+            return minimise_with_column(problem, penalties, max(self.tol, _LEAST_TOL), self.max_iter, callback)
+        solution = minimise_composite(problem, penalties, max(self.tol, _LEAST_TOL), self.max_iter, table, callback)
+        table = solution.x.reshape(problem.n_outputs, -1)
+        return solution._replace(x=problem.pack(table[:, :-1], table[:, -1]))
 
     def _averages(self, problem: "Problem") -> bool:
         """Tell whether "sag" keeps its own way: by sparse rows its intercept is not where the minimum has it."""
@@ -286,15 +286,15 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
 
     def _warn_of_contradictions(self) -> None:
         """Tell, as scikit-learn does, which of two parameters that contradict each other counts."""
-        told = ""
+        text = ""
         if self.penalty is None and self.C != 1.0:
-            told = "Setting penalty=None will ignore the C and l1_ratio parameters"
+            text = "Setting penalty=None will ignore the C and l1_ratio parameters"
         elif self.penalty in ("l1", "l2") and self.l1_ratio in (0, 1) and self.l1_ratio != self._share:
-            told = f"Inconsistent values: penalty={self.penalty} with l1_ratio={self.l1_ratio}. The penalty counts."
+            text = f"Inconsistent values: penalty={self.penalty} with l1_ratio={self.l1_ratio}. The penalty counts."
         elif self.penalty in ("l1", "l2") and self.l1_ratio not in (None, 0, 1):
-            told = f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={self.penalty})"
-        if told:
-            warnings.warn(f"{type(self).__name__}: {told}", stacklevel=4)
+            text = f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={self.penalty})"
+        if text:
+            warnings.warn(f"{type(self).__name__}: {text}", stacklevel=4)
         old = "'penalty'" if self.penalty != "deprecated" else "'l1_ratio=None'" if self.l1_ratio is None else ""
         if old:
             warnings.warn(
@@ -409,9 +409,9 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
                 raise refuse(self, f"class_weight must hold finite numbers >= 0; got {self.class_weight!r}.")
         return Problem(rows, C, class_weight, bool(self.fit_intercept), n_classes, self._column)
 
-    def _separator(self, problem: "Problem", found: Found) -> np.ndarray | None:
+    def _separator(self, problem: "Problem", result: Found) -> np.ndarray | None:
         """Return a hyperplane without training error, if the unpenalised fit ran into one."""
-        if not np.isinf(self._cost) or problem.errors(found.x) > 0:
+        if not np.isinf(self._cost) or problem.errors(result.x) > 0:
             return None
         table = np.column_stack([self.coef_, self.intercept_])
         return table[0] if len(self.classes_) == 2 else table
@@ -421,7 +421,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             return " Liblinear failed to converge, increase the number of iterations."
         return _IN_OTHER_WORDS.format(self.solver, steps)
 
-    def _report(self, found: Found, problem: "Problem") -> None:
+    def _report(self, result: Found, problem: "Problem") -> None:
         """Warn when the fit proved less than was asked."""
         who = type(self).__name__
         if self.separator_ is not None:
@@ -430,19 +430,19 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
                 "maximum and the coefficients would grow for ever. They are those of the step that found it "
                 "(see separator_). Use a finite C."
             )
-        elif np.isinf(self._cost) and quasi_separated(problem, found.x):
+        elif np.isinf(self._cost) and quasi_separated(problem, result.x):
             message = (
                 f"{who}: a hyperplane separates the classes except for rows that lie on it, so the "
                 "likelihood without penalty has no maximum; the coefficients are those of the last step. "
                 "Use a finite C."
             )
-        elif found.status == "interrupted":
-            message = f"{who}: interrupted after {found.n_iter} steps; the model is the best so far."
-        elif found.status in ("max_iter", "stalled"):
+        elif result.status == "interrupted":
+            message = f"{who}: interrupted after {result.n_iter} steps; the model is the best so far."
+        elif result.status in ("max_iter", "stalled"):
             message = (
-                f"{who}: not converged after {found.n_iter} steps ({found.status}); "
-                f"estimated excess of the objective {found.decrement:.2e}. Raise max_iter or tol, or scale "
-                "the columns." + self._in_other_words(found.n_iter) * (found.status == "max_iter")
+                f"{who}: not converged after {result.n_iter} steps ({result.status}); "
+                f"estimated excess of the objective {result.decrement:.2e}. Raise max_iter or tol, or scale "
+                "the columns." + self._in_other_words(result.n_iter) * (result.status == "max_iter")
             )
         else:
             return

@@ -284,14 +284,14 @@ class LogisticRegressionCV(LogisticRegression):
             self.l1_ratio_: Any = shares[r]
             member = self._member(shares[r], self.C_)
             begin = None if self.solver == "liblinear" else tables[:, r, c].mean(axis=0).ravel()  # which starts at zero
-            found = member._minimise(problem._replace(C=self.C_), log, begin)
-            if found.status == "overflow":
+            solution = member._minimise(problem._replace(C=self.C_), log, begin)
+            if solution.status == "overflow":
                 raise self._overflow(problem.rows)
-            self.coef_, self.intercept_ = problem.unpack(found.x) if self._share else problem.centred(found.x)
-            self.separator_ = self._separator(problem, found)
-            self._report(found, problem._replace(C=self.C_))
+            self.coef_, self.intercept_ = problem.unpack(solution.x) if self._share else problem.centred(solution.x)
+            self.separator_ = self._separator(problem, solution)
+            self._report(solution, problem._replace(C=self.C_))
             return
-        best = [np.unravel_index(one.argmax(), one.shape) for one in by_cost]
+        best = [np.unravel_index(candidate.argmax(), candidate.shape) for candidate in by_cost]
         mean = np.mean([tables[fold, r, c] for fold, (c, r) in enumerate(best)], axis=0)
         self.C_ = float(np.mean([self._costs[c] for c, _ in best]))
         self.l1_ratio_ = 0.0 if shares[0] is None else float(np.mean([shares[r] for _, r in best]))
@@ -411,21 +411,21 @@ def _path(member: LogisticRegression, problem: Problem, costs: np.ndarray) -> _P
     for c, C in enumerate(costs):
         kept.unused = np.isfinite(C)
         own = problem._replace(C=float(C), kept=kept if kept.unused else None)
-        found = member._minimise(own, _Unlogged(member, 1), _ahead(tables, costs[: c + 1]))
-        tables.append(problem.pack(*(problem.unpack(found.x) if member._share else problem.centred(found.x))))
-        steps.append(found.n_iter)
-        statuses.append(found.status)
-        if found.status == "overflow":
+        solution = member._minimise(own, _Unlogged(member, 1), _ahead(tables, costs[: c + 1]))
+        tables.append(problem.pack(*(problem.unpack(solution.x) if member._share else problem.centred(solution.x))))
+        steps.append(solution.n_iter)
+        statuses.append(solution.status)
+        if solution.status == "overflow":
             break
     return _Path(np.array(tables).reshape(len(tables), problem.n_outputs, -1), np.array(steps), statuses)
 
 
-def _ahead(found: list[np.ndarray], costs: np.ndarray) -> np.ndarray | None:
+def _ahead(results: list[np.ndarray], costs: np.ndarray) -> np.ndarray | None:
     """Return where the next minimum is expected: coefficients go on as from the last but one, by the logarithm of C."""
-    if len(found) < 2 or not np.isfinite(costs[-3:]).all() or costs[-2] == costs[-3]:
-        return found[-1] if found else None
+    if len(results) < 2 or not np.isfinite(costs[-3:]).all() or costs[-2] == costs[-3]:
+        return results[-1] if results else None
     ratio = np.log(costs[-1] / costs[-2]) / np.log(costs[-2] / costs[-3])
-    return np.asarray(found[-1] + (ratio if 0 < ratio < 2 else 0.0) * (found[-1] - found[-2]))
+    return np.asarray(results[-1] + (ratio if 0 < ratio < 2 else 0.0) * (results[-1] - results[-2]))
 
 
 class _Unlogged(FitLog):

@@ -246,36 +246,36 @@ def minimise(
             return half_decrement <= target and 0.5 * float(gradient @ gradient) <= target
         return half_decrement <= target or problem.errors(x) == 0
 
-    def told(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
+    def callback(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
         coef, intercept = problem.centred(x)
         return log.step(value, float(np.linalg.norm(gradient)), coef_=coef, intercept_=intercept)
 
     if problem.by_products:
         problem = problem._replace(precondition=problem.preconditioner())
     if solver == "lbfgs":
-        return _rested(_lbfgs(problem, start, done, told, max_iter, target), rounding)
+        return _rested(_lbfgs(problem, start, done, callback, max_iter, target), rounding)
     made = 0
     if problem.n_classes == 2 and thin_block(problem.rows) is not None:  # a gradient costs as much as a product
-        found = _rested(_lbfgs(problem, start, done, told, min(max_iter, _FIRST_STEPS), target), rounding)
-        if found.status not in ("max_iter", "stalled") or found.n_iter >= max_iter:
-            return found
-        start, made, interrupted = found.x, found.n_iter, False
+        result = _rested(_lbfgs(problem, start, done, callback, min(max_iter, _FIRST_STEPS), target), rounding)
+        if result.status not in ("max_iter", "stalled") or result.n_iter >= max_iter:
+            return result
+        start, made, interrupted = result.x, result.n_iter, False
     else:
         start, interrupted = _sampled_start(problem, zero, max_iter) if begin is None else (start, False)
     if interrupted:
-        found = Found(start, *problem.value_gradient(start), np.inf, 0, "interrupted")
+        result = Found(start, *problem.value_gradient(start), np.inf, 0, "interrupted")
     else:
         left = max_iter - made
-        found = newton(problem.value_gradient, problem.curvature, start, done=done, max_iter=left, on_step=told)
-    if found.status == "interrupted" and found.value > at_zero:  # the optimum of the sample was a bad start
-        return found._replace(x=zero, value=at_zero)
-    return _rested(found, max(target, rounding))._replace(n_iter=made + found.n_iter)
+        result = newton(problem.value_gradient, problem.curvature, start, done=done, max_iter=left, on_step=callback)
+    if result.status == "interrupted" and result.value > at_zero:  # the optimum of the sample was a bad start
+        return result._replace(x=zero, value=at_zero)
+    return _rested(result, max(target, rounding))._replace(n_iter=made + result.n_iter)
 
 
-def _rested(found: Found, hidden: float) -> Found:
+def _rested(result: Found, hidden: float) -> Found:
     """Return what was found, converged if it stopped where rounding hides any further progress."""
-    at_rest = found.status == "stalled" and found.decrement <= hidden
-    return found._replace(status="converged") if at_rest else found
+    at_rest = result.status == "stalled" and result.decrement <= hidden
+    return result._replace(status="converged") if at_rest else result
 
 
 def _sampled_start(problem: Problem, start: np.ndarray, max_iter: int) -> tuple[np.ndarray, bool]:
@@ -286,14 +286,14 @@ def _sampled_start(problem: Problem, start: np.ndarray, max_iter: int) -> tuple[
         return start, False
     sample = problem.rows.sample(_SAMPLE)
     small = problem._replace(rows=sample, C=problem.C * n / sample.n_rows, precondition=None)
-    found = newton(
+    solution = newton(
         small.value_gradient,
         small.curvature,
         start,
         done=lambda x, g, half_decrement: half_decrement <= 1e-3 * sample.n_features / sample.n_rows * n,
         max_iter=max_iter,
     )
-    return (start if found.status == "overflow" else found.x), found.status == "interrupted"
+    return (start if solution.status == "overflow" else solution.x), solution.status == "interrupted"
 
 
 class Point(NamedTuple):
@@ -304,7 +304,7 @@ class Point(NamedTuple):
     gradient: np.ndarray
 
 
-def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: int, target: float) -> Found:
+def _lbfgs(problem: Problem, start: np.ndarray, done: Any, callback: Any, max_iter: int, target: float) -> Found:
     """Minimise with SciPy's L-BFGS, in columns of equal curvature, until `done`.
 
     The decrement, which needs the Hessian, is computed only once the gradient or the last step is small
@@ -312,7 +312,7 @@ def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: 
     """
     tried = best = Point(start, *problem.value_gradient(start))
     if max_iter == 0:
-        told(*best)
+        callback(*best)
         return Found(*best, np.inf, 0, "max_iter")
     decrement, steps, stopped = np.inf, 0, False
     scale = problem.column_scale()
@@ -331,7 +331,7 @@ def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: 
         best = tried if np.array_equal(x, tried.x) else Point(x, *problem.value_gradient(x))
         near = 0.5 * best.gradient @ best.gradient if problem.penalty else before - best.value
         decrement = half_decrement() if near <= target else np.inf
-        stopped = told(*best)
+        stopped = callback(*best)
         if stopped or done(x, best.gradient, decrement):
             raise StopIteration
 
@@ -564,8 +564,8 @@ def sparse_products(
         if _has_many(block.X):
             from assay.loops.logistic import curved
 
-            found, total = _over_parts(curved, block.X, n_jobs, v[0], v0[0], curvature)
-            return found[None, :], np.array([total])
+            result, total = _over_parts(curved, block.X, n_jobs, v[0], v0[0], curvature)
+            return result[None, :], np.array([total])
         along = curvature * (block.X @ v[0] + v0[0])
         return (transposed @ along)[None, :], np.array([along.sum()])
 
@@ -582,10 +582,10 @@ def _over_parts(loop: Any, X: Any, n_jobs: int | None, *arguments: Any) -> tuple
     """Return the sums of a loop over all rows, part by part."""
     cuts = [round(k * X.shape[0] / _PARTS) for k in range(_PARTS + 1)]
     columns, ends = (own.view(f"u{own.itemsize}") for own in (X.indices, X.indptr))  # none is asked for its sign
-    found = thread_map(
+    result = thread_map(
         lambda k: loop(X.data, columns, ends, cuts[k], cuts[k + 1], *arguments), range(_PARTS), n_jobs=n_jobs
     )
-    return tuple(sum(parts[1:], parts[0]) for parts in zip(*found))
+    return tuple(sum(parts[1:], parts[0]) for parts in zip(*result))
 
 
 def sparse_total_cost(block: Block, cost: np.ndarray) -> float:

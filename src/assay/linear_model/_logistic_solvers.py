@@ -99,7 +99,7 @@ def minimise_composite(
     return run(composite, zero if start is None else start, target, max_iter, told)
 
 
-def minimise_with_column(problem: Problem, penalties: Penalties, tol: float, max_iter: int, told: Any) -> Found:
+def minimise_with_column(problem: Problem, penalties: Penalties, tol: float, max_iter: int, callback: Any) -> Found:
     """Minimise F where the intercept is a penalised coefficient, that of a constant column beside the others."""
     rows, s = problem.rows, problem.column
     if not isinstance(rows, MemoryRows):
@@ -109,14 +109,14 @@ def minimise_with_column(problem: Problem, penalties: Penalties, tol: float, max
     wider = problem._replace(rows=scan.rows(X, rows.y, rows.weight, n_jobs=rows.n_jobs), intercept=False, column=0.0)
 
     def narrowed(table: np.ndarray, value: float, gradient: np.ndarray) -> bool:
-        return bool(told(np.column_stack([table[:, :-2], s * table[:, -2]]), value, gradient))
+        return bool(callback(np.column_stack([table[:, :-2], s * table[:, -2]]), value, gradient))
 
-    found = minimise_composite(wider, penalties, tol, max_iter, None, narrowed)
-    table = found.x.reshape(problem.n_outputs, -1)
-    return found._replace(x=problem.pack(table[:, :-2], s * table[:, -2]))
+    solution = minimise_composite(wider, penalties, tol, max_iter, None, narrowed)
+    table = solution.x.reshape(problem.n_outputs, -1)
+    return solution._replace(x=problem.pack(table[:, :-2], s * table[:, -2]))
 
 
-def _proximal_newton(composite: Composite, table: np.ndarray, target: float, max_iter: int, told: Any) -> Found:
+def _proximal_newton(composite: Composite, table: np.ndarray, target: float, max_iter: int, callback: Any) -> Found:
     n_outputs, status = len(table), "max_iter"
     smooth, gradient = composite.smooth(table)
     value, steps = smooth + composite.lasso(table), 0
@@ -133,7 +133,7 @@ def _proximal_newton(composite: Composite, table: np.ndarray, target: float, max
             step = _joint_step(composite, table, gradient) if joint else _class_step(composite, table, gradient, k)
             moved = _line_search(composite, table, value, gradient, step)
             table, value, gradient = (table, value, gradient) if moved is None else moved
-        if told(table, value, gradient):
+        if callback(table, value, gradient):
             status = "stopped"
             break
         if before - value <= _NOISE * abs(before):
@@ -215,7 +215,7 @@ def _line_search(
     return None
 
 
-def _accelerated(composite: Composite, table: np.ndarray, target: float, max_iter: int, told: Any) -> Found:
+def _accelerated(composite: Composite, table: np.ndarray, target: float, max_iter: int, callback: Any) -> Found:
     """Proximal gradient steps with momentum, which is dropped whenever it points uphill."""
     step, ahead, momentum, steps, status = 1.0, table, 1.0, 0, "max_iter"
     smooth, gradient = composite.smooth(table)
@@ -231,7 +231,7 @@ def _accelerated(composite: Composite, table: np.ndarray, target: float, max_ite
             if composite.violation(table, gradient) <= target:
                 status = "converged"
                 break
-            if told(table, smooth + composite.lasso(table), gradient):
+            if callback(table, smooth + composite.lasso(table), gradient):
                 status = "stopped"
                 break
     smooth, gradient = composite.smooth(table)
@@ -286,7 +286,7 @@ def refuse_zero_rows(model: Any, X: Any) -> None:
         )
 
 
-def average_gradients(problem: Problem, model: Any, begin: np.ndarray | None, told: Any) -> Found:
+def average_gradients(problem: Problem, model: Any, begin: np.ndarray | None, callback: Any) -> Found:
     """Descend from `begin`, or from zero, until no coefficient changes in an epoch by more than tol of the largest."""
     from assay.linear_model._sgd_loops import Steps, average_gradient_epoch, row_squares
 
@@ -310,7 +310,7 @@ def average_gradients(problem: Problem, model: Any, begin: np.ndarray | None, to
                 average_gradient_epoch(*table, signs, costs.astype(np.float64), steps, w, total, memory, state, drawn)
             )
             x = np.append(w, state[0])
-            stopped = told(x, *problem.value_gradient(x))
+            stopped = callback(x, *problem.value_gradient(x))
             if stopped or np.abs(w - before).max() <= model.tol * np.abs(w).max():
                 status = "stopped" if stopped else "converged"
                 break

@@ -209,7 +209,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
             for k, code in enumerate(targets):
                 allowed = 0 if any(run.stopped for run in runs) else self.max_iter
 
-                def told(*numbers: float) -> bool:
+                def callback(*numbers: float) -> bool:
                     return log.step(*numbers, coef_=coef.copy(), intercept_=intercept.copy())
 
                 runs.append(
@@ -221,7 +221,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
                         random if self.shuffle else None,
                         coef[k],
                         intercept[k : k + 1],
-                        told,
+                        callback,
                     )
                 )
         self.coef_, self.intercept_ = coef, intercept
@@ -346,8 +346,8 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         if not len(wanted) or wanted[-1] >= rows.n_rows:
             return not len(wanted)
         X, y = gather(rows, wanted)
-        found = replay_block(X, np.where(y == code, 1.0, -1.0), at, float(self.eta0), bool(self.fit_intercept))
-        return np.array_equal(found, hyperplane)
+        result = replay_block(X, np.where(y == code, 1.0, -1.0), at, float(self.eta0), bool(self.fit_intercept))
+        return np.array_equal(result, hyperplane)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -364,7 +364,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         random: Any,
         w: np.ndarray,
         b: np.ndarray,
-        told: Any,
+        callback: Any,
     ) -> "_Run":
         """Learn to tell class `code` from the others; writes w (d,) and b (1,)."""
         from assay.linear_model._perceptron_loops import perceptron_block, sparse_perceptron_block
@@ -386,7 +386,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
                         sequence.append(at[:made] + start)
                     total += made
                 epoch += 1
-                stopped = told(mistakes, mistakes)
+                stopped = callback(mistakes, mistakes)
         except KeyboardInterrupt:
             stopped = True
         joined = np.concatenate([np.empty(0, dtype=np.int64), *sequence])
@@ -433,7 +433,7 @@ def _margin(rows: Rows, code: int, w: np.ndarray, b: float) -> float:
 def is_plain(model: Any, sample_weight: Any, start: tuple[Any, Any]) -> bool:
     """Tell whether the updates are Rosenblatt's own, from zero until no mistake is left."""
     asked = (model.penalty, model.class_weight, sample_weight, *start)
-    plain = all(one is None for one in asked) and model.tol in ("auto", None)
+    plain = all(item is None for item in asked) and model.tol in ("auto", None)
     return plain and not model.early_stopping and not model.warm_start
 
 
@@ -484,7 +484,21 @@ def _keep(model: Any, inner: Any) -> None:
 
 class PerceptronTrace(NamedTuple):
     """The final w, whether no row is violated, the rows used, and <w_t, w_f>, |w_t|^2 before each update and
-    at the end."""
+    at the end.
+
+    Parameters
+    ----------
+    w : ndarray
+        The final weights.
+    separated : bool
+        Whether no row is violated.
+    updates : ndarray
+        Numbers of the rows used.
+    products : ndarray
+        <w_t, w_f> before each update and at the end.
+    squares : ndarray
+        |w_t|^2 before each update and at the end.
+    """
 
     w: np.ndarray
     separated: bool
@@ -513,6 +527,30 @@ def perceptron_trace(
     rows of length at
     most R, t <= (R / delta)^2 from zero.
 
+    Parameters
+    ----------
+    A : array-like
+        Rows.
+    labels : array-like
+        Labels -1 and +1.
+    rule : str, default="first"
+        "first", "random" or "worst": which violated row is used.
+    start : str, default="zero"
+        "zero" or "first": where w begins.
+    target : array-like or None
+        A separating direction w_f; None: it is not needed.
+    max_updates : int, default=100000
+        Largest number of updates.
+    random_state : int, RandomState or None
+        Seed of the choice of rows.
+
+    Returns
+    -------
+    PerceptronTrace
+        The weights and each step.
+
+    Examples
+    --------
     >>> trace = perceptron_trace([[1.0, 0.0], [0.6, 0.8]], [1, -1], start="first")
     >>> trace.separated, len(trace.updates)
     (True, 1)
@@ -543,7 +581,7 @@ def perceptron_trace(
     return PerceptronTrace(w, separated, np.array(used, dtype=np.int64), np.array(products), np.array(squares))
 
 
-def joint_run(learner: Any, rows: Any, random: Any, told: Callable[..., bool]) -> JointRun:
+def joint_run(learner: Any, rows: Any, random: Any, callback: Callable[..., bool]) -> JointRun:
     """Learn all classes together; `random` shuffles the rows of each epoch, None keeps their order."""
     from assay.linear_model._perceptron_loops import joint_block
     from assay.linear_model._row_loops import shuffle
@@ -562,7 +600,7 @@ def joint_run(learner: Any, rows: Any, random: Any, told: Callable[..., bool]) -
                 shuffle(order, int(random.randint(1, 2**62)))
             mistakes = joint_block(X, y, order, float(learner.eta0), bool(learner.fit_intercept), W, b)
             total, epoch = total + mistakes, epoch + 1
-            stopped = told(mistakes, mistakes, coef_=W.copy(), intercept_=b.copy())
+            stopped = callback(mistakes, mistakes, coef_=W.copy(), intercept_=b.copy())
     except KeyboardInterrupt:
         stopped = True
     return JointRun(W, b, total, epoch, mistakes == 0, stopped and mistakes != 0)

@@ -165,20 +165,20 @@ class RidgeCV(LeastSquares):
                 self._choose_by_leaving_out(equations, given)
             else:
                 self._choose_by_folds(equations, X, y, given)
-            found = _solved(equations, self.alpha_)
-            if found is None:
+            solution = _solved(equations, self.alpha_)
+            if solution is None:
                 raise self._overflow(rows)
-            self._keep(found, next(iter(rows.blocks())).y.ndim)
+            self._keep(solution, next(iter(rows.blocks())).y.ndim)
             self._keep_type(X)
-            log.step(found.objective, found.violation, coef_=self.coef_, intercept_=self.intercept_)
+            log.step(solution.objective, solution.violation, coef_=self.coef_, intercept_=self.intercept_)
         return self
 
     @property
     def _alphas(self) -> np.ndarray:
         return np.ravel(np.asarray(self.alphas, dtype=np.float64))
 
-    def _keep(self, found: Solution, dimensions: int) -> None:
-        super()._keep(found, dimensions)
+    def _keep(self, solution: Solution, dimensions: int) -> None:
+        super()._keep(solution, dimensions)
         if len(np.atleast_2d(self.coef_)) == 1:
             self.coef_ = np.ravel(self.coef_)
 
@@ -242,11 +242,11 @@ class RidgeCV(LeastSquares):
             passed = {name: np.asarray(value)[test] for name, value in asked.items()}
             for a, alpha in enumerate(self._alphas):
                 model = Ridge(alpha=alpha, fit_intercept=self.fit_intercept)
-                found = solver.solve(float(alpha))
-                if found is None:
+                solution = solver.solve(float(alpha))
+                if solution is None:
                     raise self._overflow(rows)
                 model.n_features_in_ = rows.n_features
-                model._keep(found, np.asarray(rows.y).ndim)
+                model._keep(solution, np.asarray(rows.y).ndim)
                 scores[a] += scorer(model, held.X, held.y, **passed) / len(folds)
         self.best_score_, self.alpha_ = float(scores.max()), float(self._alphas[scores.argmax()])
 
@@ -275,18 +275,18 @@ def _solved(equations: Equations, alpha: Any) -> Solution | None:
     """Return the minimiser for one penalty, or for one of each target."""
     if not np.ndim(alpha):
         return equations.solve(float(alpha))
-    found = {}
+    results = {}
     for each in np.unique(alpha):
         solution = equations.solve(float(each))
         if solution is None:
             return None
-        found[each] = solution
-    columns = [(found[each], j) for j, each in enumerate(alpha)]
+        results[each] = solution
+    columns = [(results[each], j) for j, each in enumerate(alpha)]
     return columns[0][0]._replace(
         coef=np.column_stack([solution.coef[:, j] for solution, j in columns]),
         intercept=np.array([solution.intercept[j] for solution, j in columns]),
-        objective=max(solution.objective for solution in found.values()),
-        violation=max(solution.violation for solution in found.values()),
+        objective=max(solution.objective for solution in results.values()),
+        violation=max(solution.violation for solution in results.values()),
     )
 
 
@@ -372,15 +372,15 @@ def _dual_errors(kernel: Kernel, alphas: np.ndarray, share: np.ndarray, weight: 
     With an intercept the roots q of the rows' shares are an eigenvector of A A^T whose eigenvalue is 0, along which the
     inverse is 1 / alpha and counts for nothing. A large eigenvalue takes its place, so that nothing large cancels.
     """
-    found = np.empty((*kernel.y.shape, len(alphas)))
+    result = np.empty((*kernel.y.shape, len(alphas)))
     root = np.where(weight > 0, np.sqrt(weight), 1.0)
     size = float(np.trace(kernel.products)) / len(share) or 1.0
     kernel = kernel._replace(products=kernel.products + size * np.sqrt(np.outer(share, share)))
     solve = _factored if len(alphas) <= _FEW else _decomposed(kernel)
     for a, alpha in enumerate(alphas):
         solved, diagonal = solve(kernel, float(alpha))
-        found[:, :, a] = solved / (diagonal - share / (alpha + size))[:, None] / root[:, None]
-    return found
+        result[:, :, a] = solved / (diagonal - share / (alpha + size))[:, None] / root[:, None]
+    return result
 
 
 def _factored(kernel: Kernel, alpha: float) -> tuple[np.ndarray, np.ndarray]:

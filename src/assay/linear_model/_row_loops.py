@@ -151,15 +151,15 @@ def mark(*arrays: np.ndarray | None) -> tuple[object, ...] | None:
     >>> mark(a) == mark(a.copy()), mark(a) == mark(a[::-1].copy())
     (True, False)
     """
-    found: list[object] = []
+    results: list[object] = []
     for array in arrays:
         if array is None:
-            found.append(None)
+            results.append(None)
             continue
         if not isinstance(array, np.ndarray) or array.dtype.itemsize != 8 or array.dtype.kind not in "fiu":
             return None
         if not (array.flags.c_contiguous or array.flags.f_contiguous):
             return None
         words = (array if array.flags.c_contiguous else array.T).reshape(-1).view(np.uint64)
-        found += [array.shape, array.flags.c_contiguous, array.dtype.kind, *mixed_sums(words)]
-    return tuple(found)
+        results += [array.shape, array.flags.c_contiguous, array.dtype.kind, *mixed_sums(words)]
+    return tuple(results)

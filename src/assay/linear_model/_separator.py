@@ -113,23 +113,23 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         require_finite(rows, self)
         codes = self._codes
         coef, intercepts = np.zeros((len(codes), rows.n_features)), np.zeros(len(codes))
-        found: list[_Found] = []
+        founds: list[_Found] = []
         with fit_log(self, self.max_iter * len(codes), X, y) as log:
             for k, code in enumerate(codes):
 
-                def told(w: np.ndarray, b: float, wrong: float, k: int = k) -> bool:
+                def callback(w: np.ndarray, b: float, wrong: float, k: int = k) -> bool:
                     coef[k], intercepts[k] = w, b
                     return log.step(wrong, wrong, coef_=coef.copy(), intercept_=intercepts.copy())
 
-                one = _search(rows, code, self.fit_intercept, self.max_iter, told)
+                one = _search(rows, code, self.fit_intercept, self.max_iter, callback)
                 coef[k], intercepts[k] = one.w, one.b
-                found.append(one)
+                founds.append(one)
             if not log.history:  # decided by the first linear programmes
-                told(one.w, one.b, float(rows.sum(errors, coef, intercepts)))
+                callback(one.w, one.b, float(rows.sum(errors, coef, intercepts)))
         self.coef_, self.intercept_ = coef, intercepts
-        self.answers_, self.proofs_ = [one.separable for one in found], [one.proof for one in found]
+        self.answers_, self.proofs_ = [result.separable for result in founds], [result.proof for result in founds]
         self.separable_ = False if False in self.answers_ else None if None in self.answers_ else True
-        self.n_iter_ = max(one.rounds for one in found)
+        self.n_iter_ = max(result.rounds for result in founds)
         if not self.separable_:
             warnings.warn(self._shortfall(), InseparableWarning, stacklevel=2)
         return self
@@ -185,7 +185,7 @@ class _Few(NamedTuple):
 _NO_ROWS = np.empty(0, dtype=np.int64)
 
 
-def _search(rows: Rows, code: int, intercept: bool, max_iter: int, told: Any) -> _Found:
+def _search(rows: Rows, code: int, intercept: bool, max_iter: int, callback: Any) -> _Found:
     """Generate constraints until all rows of class `code` are separated from the others or a few cannot be."""
     few = _joined(rows.map(_every, code, max(1, rows.n_rows // _FIRST)))
     for rounds in range(1, max_iter + 1):
@@ -196,7 +196,7 @@ def _search(rows: Rows, code: int, intercept: bool, max_iter: int, told: Any) ->
             w, b = _least_violation(rows, code, few, intercept)
             return _Found(w, b, answer, _NO_ROWS if proof is None else np.sort(few.number[proof]), rounds)
         wrong = _worst(rows.map(_wrong, code, w, b, few.number))
-        if told(w, b, float(len(wrong.number))):
+        if callback(w, b, float(len(wrong.number))):
             break
         if not len(wrong.number):
             missed = int(rows.sum(_unresolved, code, w, b))
@@ -336,8 +336,8 @@ def inseparability_claim(rows: Rows, intercept: bool) -> Claim | NotApplicable:
         )
     parts = list(rows.blocks())
     X, y = np.vstack([part.X for part in parts]), np.concatenate([part.y for part in parts])
-    found = intersecting_hulls(X, y, intercept)
-    if found is None:
+    result = intersecting_hulls(X, y, intercept)
+    if result is None:
         return NotApplicable("inseparability", Message("why.no-exact-proof"))
-    witness = {"rows": found, "set": np.zeros(len(found), dtype=np.int64)}
+    witness = {"rows": result, "set": np.zeros(len(result), dtype=np.int64)}
     return Claim("inseparability", 1.0, "lower", {"form": "ii", "intercept": intercept}, witness=witness)

@@ -111,8 +111,8 @@ def from_plain(value: Any) -> str:
     >>> from_plain({"code": "no-such", "values": {}})
     'no-such'
     """
-    found = _read(value, 0)
-    return found if isinstance(found, str) else str(found)[:_LONGEST]
+    result = _read(value, 0)
+    return result if isinstance(result, str) else str(result)[:_LONGEST]
 
 
 def _read(value: Any, depth: int) -> Any:
@@ -121,11 +121,11 @@ def _read(value: Any, depth: int) -> Any:
         if not isinstance(code, str) or not isinstance(values, dict) or depth > _DEEPEST:
             return str(value)[:_LONGEST]
         try:
-            return Message(code, **{str(name): _read(one, depth + 1) for name, one in values.items()})
+            return Message(code, **{str(name): _read(item, depth + 1) for name, item in values.items()})
         except (LookupError, ValueError, TypeError, AttributeError):
             return code[:_LONGEST]
     if isinstance(value, list):
-        return [_read(one, depth) for one in value]
+        return [_read(item, depth) for item in value]
     return value
 
 

@@ -128,8 +128,11 @@ def _votes_and_classes(members: Any, X: Any, y: Any = None) -> tuple[np.ndarray,
         if listed is None or not len(listed):
             raise ValueError(f"votes: {type(members).__name__} has no members that vote.")
         ones = list(np.ravel(np.asarray(listed, dtype=object)))
-        said, known = np.stack([np.asarray(one.predict(X)) for one in ones], axis=1), getattr(members, "classes_", None)
-        seen = [said, *(one.classes_ for one in ones if hasattr(one, "classes_"))]
+        said, known = (
+            np.stack([np.asarray(item.predict(X)) for item in ones], axis=1),
+            getattr(members, "classes_", None),
+        )
+        seen = [said, *(item.classes_ for item in ones if hasattr(item, "classes_"))]
     if known is None:
         known = _union([*seen, *([] if y is None else [y])])
     elif not np.isin(_union(seen), known).all():  # members that were fitted to positions
@@ -165,14 +168,14 @@ def pairwise(members: Any, X: Any = None, y: Any = None) -> Diversity:
         said = (said == _positions(y, known, "pairwise", len(said))[:, None]).astype(np.int64)
         classes = 2
     T = said.shape[1]
-    found = {name: np.full((T, T), np.nan) for name in MEASURES}
+    results = {name: np.full((T, T), np.nan) for name in MEASURES}
     for i in range(T):
         for j in range(i, T):
             for name, value in _measured(said[:, i], said[:, j], classes).items():
-                found[name][i, j] = found[name][j, i] = value
+                results[name][i, j] = results[name][j, i] = value
     upper = np.triu_indices(T, 1)
-    means = {name: _mean(matrix[upper]) for name, matrix in found.items()}
-    return Diversity(**found, means=means)
+    means = {name: _mean(matrix[upper]) for name, matrix in results.items()}
+    return Diversity(**results, means=means)
 
 
 def _measured(first: np.ndarray, second: np.ndarray, classes: int) -> dict[str, float]:

@@ -128,12 +128,14 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
         random = check_random_state(self.random_state)
         with fit_log(self, self.max_iter * self.n_init, X, y, sample_weight) as log, scan.one_blas_thread():
             own = [ClassRows(rows, k, int(counts[k]), dict(zip(starts.tolist(), before[k]))) for k in range(K)]
-            found, added = zip(*(self._mixture(part, random, log) for part in own))
+            result, added = zip(*(self._mixture(part, random, log) for part in own))
             self.reg_covar_ = np.array(added)
             self._keep(
-                [one.parameters for one in found], log, float(self.priors_ @ [one.log_likelihood for one in found])
+                [item.parameters for item in result],
+                log,
+                float(self.priors_ @ [item.log_likelihood for item in result]),
             )
-        self.n_iter_, self.converged_ = max(one.n_iter for one in found), all(one.converged for one in found)
+        self.n_iter_, self.converged_ = max(item.n_iter for item in result), all(item.converged for item in result)
         return self
 
     def _priors(self, masses: np.ndarray) -> np.ndarray:
@@ -157,8 +159,8 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
             problem.restarts, problem.reg_covar = 0, float(self.reg_covar)
             start = components(self, problem, self.n_components, random)
             steps = 1 if log.stopped else self.max_iter
-            found = em(problem, start, tol=self.tol, max_iter=steps, keeping=log.keeping())
-            runs.append((found, problem.reg_covar))
+            solution = em(problem, start, tol=self.tol, max_iter=steps, keeping=log.keeping())
+            runs.append((solution, problem.reg_covar))
             if log.stopped:
                 break
         return max(runs, key=lambda run: run[0].log_likelihood)
@@ -172,8 +174,8 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
             "precisions_cholesky_": np.concatenate([part.each(part.factors) for part in parts]),
         }
         log.step(-value, 0.0, **fitted)
-        for name, one in fitted.items():
-            setattr(self, name, one)
+        for name, model in fitted.items():
+            setattr(self, name, model)
 
     def _part(self, code: int) -> Components:
         """Return the mixture of one class, with matrices."""
@@ -259,9 +261,9 @@ def _scores(block: Block, parts: list[Components], priors: np.ndarray) -> np.nda
 def _bounded_scores(
     block: Block, parts: list[Components], priors: np.ndarray, largest: Any
 ) -> tuple[np.ndarray, float]:
-    found = [bounded(block, part, largest) for part in parts]
-    scores = np.stack([values for values, _ in found], axis=1) + priors
-    errors = max(float(errors.max()) for _, errors in found) + 64 * 2.0**-53 * float(np.abs(scores).max() + 16)
+    results = [bounded(block, part, largest) for part in parts]
+    scores = np.stack([values for values, _ in results], axis=1) + priors
+    errors = max(float(errors.max()) for _, errors in results) + 64 * 2.0**-53 * float(np.abs(scores).max() + 16)
     return scores, 2 * errors
 
 
@@ -288,13 +290,13 @@ class ClassRows(Rows):
         return self.rows.sum(_on_class, self.code, self.before, statistic, *parameters)
 
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
-        found = self.rows.map(_on_rows_of_class, self.code, self.before, function, *parameters)
-        return [one for one in found if one is not None]
+        result = self.rows.map(_on_rows_of_class, self.code, self.before, function, *parameters)
+        return [item for item in result if item is not None]
 
     def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
-        def take(start: int, found: Any) -> None:
-            if found is not None:
-                consume(self.before[start], found)
+        def take(start: int, result: Any) -> None:
+            if result is not None:
+                consume(self.before[start], result)
 
         self.rows.collect(take, _on_rows_of_class, self.code, self.before, function, *parameters)
 

@@ -125,15 +125,15 @@ def factors_of(kind: str, covariances: np.ndarray) -> np.ndarray:
         inverse[bad.any(axis=1) if kind == "diag" else bad] = np.nan
         return inverse
     matrices = covariances[None] if kind == "tied" else covariances
-    found = np.full(matrices.shape, np.nan)
+    result = np.full(matrices.shape, np.nan)
     for k, matrix in enumerate(matrices):
         try:
-            found[k] = factor(matrix)
+            result[k] = factor(matrix)
         except (np.linalg.LinAlgError, ValueError):
             continue
-        if not np.isfinite(found[k]).all():
-            found[k] = np.nan
-    return found[0] if kind == "tied" else found
+        if not np.isfinite(result[k]).all():
+            result[k] = np.nan
+    return result[0] if kind == "tied" else result
 
 
 def covariances_of(kind: str, factors: np.ndarray) -> np.ndarray:
@@ -178,8 +178,8 @@ class GaussianProblem:
         return self._pass(parameters, wanted=False)[0] / self.total
 
     def _pass(self, at: Components, wanted: bool) -> tuple[float, Any]:
-        value, found = self.rows.sum(_step, *self._shape(at), at.weights, self.hard, wanted)
-        return float(value), self._sums(at, found) if wanted else None
+        value, result = self.rows.sum(_step, *self._shape(at), at.weights, self.hard, wanted)
+        return float(value), self._sums(at, result) if wanted else None
 
     def _shape(self, at: Components) -> tuple[Any, ...]:
         """Return means, factors, constants and the map of the rows for one pass.
@@ -193,16 +193,16 @@ class GaussianProblem:
         means = (at.means - self.center) @ at.factors
         return means, np.ones((k, d)), at.constants, (self.center, at.factors)
 
-    def _sums(self, at: Components, found: np.ndarray) -> Sums:
+    def _sums(self, at: Components, result: np.ndarray) -> Sums:
         d = at.means.shape[1]
-        if found.ndim == 3:
-            upper = found[:, :d, :d]
+        if result.ndim == 3:
+            upper = result[:, :d, :d]
             whole = np.triu(upper) + np.triu(upper, 1).transpose(0, 2, 1)
-            return Sums(found[:, d, d], found[:, :d, d], whole)
-        linear = found[:, :d]
+            return Sums(result[:, d, d], result[:, :d, d], whole)
+        linear = result[:, :d]
         if self.kind == "tied":  # sums are of U'(x - m): back to the columns
             linear = solve_triangular(at.factors, linear.T, trans="T").T
-        return Sums(found[:, 2 * d], linear, found[:, d : 2 * d])
+        return Sums(result[:, 2 * d], linear, result[:, d : 2 * d])
 
     def m_step(self, statistics: tuple[Components, Sums]) -> Components:
         before, sums = statistics
@@ -211,20 +211,20 @@ class GaussianProblem:
         shift = sums.linear / mass[:, None]
         means, weights = before.means + shift, sums.mass / sums.mass.sum()
         covariances = self._covariances(before, sums, mass, shift, means)
-        found = Components(self.kind, weights, means, covariances, factors_of(self.kind, covariances))
+        result = Components(self.kind, weights, means, covariances, factors_of(self.kind, covariances))
         dead = sums.mass <= _EMPTY
         if self.kind == "tied":
-            if np.isnan(found.factors).any():
+            if np.isnan(result.factors).any():
                 self._floor()
                 return self.m_step(statistics)
         else:
-            dead |= np.isnan(found.factors).reshape(len(mass), -1).any(axis=1)
+            dead |= np.isnan(result.factors).reshape(len(mass), -1).any(axis=1)
         if not dead.any():
-            return found
+            return result
         if self.restarts >= _MOST_RESTARTS * len(dead):
             self._floor()
             return self.m_step(statistics)
-        return self._restarted(found, dead)
+        return self._restarted(result, dead)
 
     def _floor(self) -> None:
         """Add to all variances, once: what is left when restarts do not help."""
@@ -256,7 +256,7 @@ class GaussianProblem:
             return self._covariances(before, self._pass(before, wanted=True)[1], mass, shift, means)
         return within / self.total + reg * np.eye(d)
 
-    def _restarted(self, found: Components, dead: np.ndarray) -> Components:
+    def _restarted(self, result: Components, dead: np.ndarray) -> Components:
         """Return the components with the dead ones in the rows that the others fit worst."""
         self.restarts += int(dead.sum())
         self.restarted = True
@@ -269,11 +269,11 @@ class GaussianProblem:
         wide = single(self.kind, self.center, self.scatter / self.total, self.reg_covar)
         if np.isnan(wide.factors).any():
             raise DegenerateError(f"{self.name}: {_SINGULAR}")
-        means, covariances, factors = (part.copy() for part in (found.means, found.covariances, found.factors))
-        means[dead] = self._worst_rows(found.part(~dead) if not dead.all() else wide, int(dead.sum()))
+        means, covariances, factors = (part.copy() for part in (result.means, result.covariances, result.factors))
+        means[dead] = self._worst_rows(result.part(~dead) if not dead.all() else wide, int(dead.sum()))
         if self.kind != "tied":
             covariances[dead], factors[dead] = wide.covariances[0], wide.factors[0]
-        weights = np.where(dead, 1.0 / len(dead), found.weights)
+        weights = np.where(dead, 1.0 / len(dead), result.weights)
         return Components(self.kind, weights / weights.sum(), means, covariances, factors)
 
     def _worst_rows(self, at: Components, count: int) -> np.ndarray:
@@ -420,12 +420,12 @@ def components(owner: Any, problem: GaussianProblem, n_components: int, random: 
     if all(part is not None for part in given):
         weights, means, precisions = given
         return _from_precisions(owner, problem.kind, weights, means, precisions)
-    found = _found(owner, problem, n_components, random)
+    result = _found(owner, problem, n_components, random)
     weights, means, precisions = given
     if precisions is not None:
-        found = _from_precisions(owner, problem.kind, found.weights, found.means, precisions)
-    return found._replace(
-        weights=found.weights if weights is None else weights, means=found.means if means is None else means
+        result = _from_precisions(owner, problem.kind, result.weights, result.means, precisions)
+    return result._replace(
+        weights=result.weights if weights is None else weights, means=result.means if means is None else means
     )
 
 
@@ -514,15 +514,15 @@ def _array(owner: Any, name: str, shape: tuple[int, ...]) -> np.ndarray | None:
     value = getattr(owner, name)
     if value is None:
         return None
-    found = np.array(value, dtype=np.float64)
-    if found.shape != shape or not np.isfinite(found).all():
+    result = np.array(value, dtype=np.float64)
+    if result.shape != shape or not np.isfinite(result).all():
         which = {"weights_init": "weights", "means_init": "means"}.get(name, f"{owner.covariance_type} precision")
         raise refuse(
             owner,
-            f"{name}: The parameter '{which}' should have the shape of {shape}, but got {found.shape}; all its numbers "
-            "must be finite.",
+            f"{name}: The parameter '{which}' should have the shape of {shape}, but got {result.shape}; all its "
+            "numbers must be finite.",
         )
-    return found
+    return result
 
 
 def _from_precisions(owner: Any, kind: str, weights: Any, means: Any, precisions: np.ndarray) -> Components:

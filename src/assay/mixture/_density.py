@@ -102,8 +102,8 @@ class GaussianEstimator(DensityEstimator):
         U = self.precisions_cholesky_
         return U @ np.swapaxes(U, -1, -2) if self.covariance_kind_ in ("full", "tied") else U**2
 
-    def _keep(self, found: Components) -> None:
-        for name, value in attributes(found).items():
+    def _keep(self, components: Components) -> None:
+        for name, value in attributes(components).items():
             setattr(self, name, value)
 
     def _log_density(self, X: np.ndarray) -> np.ndarray:
@@ -147,9 +147,9 @@ class GaussianEstimator(DensityEstimator):
         yield from mixture_facts(self, rows)
 
 
-def attributes(found: Components) -> dict[str, Any]:
+def attributes(components: Components) -> dict[str, Any]:
     """Return the fitted attributes that these components are."""
-    return {"weights_": found.weights, "means_": found.means, "precisions_cholesky_": found.factors}
+    return {"weights_": components.weights, "means_": components.means, "precisions_cholesky_": components.factors}
 
 
 def rounding_of(at: Components, distances: np.ndarray, largest: np.ndarray) -> np.ndarray:
@@ -227,15 +227,15 @@ def stationary(
         yield NotApplicable("em.stationary", Message("why.many-moments"))
         return
     which = {} if code is None else {"class": code}
-    found = Moments(*rows.sum(_moments, at, rows.largest_entries, code))
-    ratio, off = found.mass / (found.total * at.weights), found.moved[:, 0] / np.maximum(found.mass, 1e-300)
+    result = Moments(*rows.sum(_moments, at, rows.largest_entries, code))
+    ratio, off = result.mass / (result.total * at.weights), result.moved[:, 0] / np.maximum(result.mass, 1e-300)
     if off.max() > 0.1:
         yield NotApplicable("em.stationary", Message("why.open-shares"))
         return
     excess = np.abs(ratio - 1) + 2 * ratio * off
     gain = float(at.weights @ np.maximum(_entropy(excess), _entropy(-np.minimum(excess, 1.0))))
     try:
-        spread, moved = _spread(at, found, reg_covar)
+        spread, moved = _spread(at, result, reg_covar)
     except ArithmeticError:
         yield NotApplicable("em.stationary", Message("why.component-covariance"))
         return
@@ -249,14 +249,14 @@ def stationary(
     yield Claim("em.weights", outward(max(0.0, float(np.max(ratio - 1 + 2 * ratio * off)))), params=which)
 
 
-def _spread(at: Components, found: Moments, reg: float) -> tuple[float, float]:
+def _spread(at: Components, moments: Moments, reg: float) -> tuple[float, float]:
     """Return the gain of means and covariances per unit of weight, and the farthest that one of them moves."""
-    share, d = found.mass / found.total, at.means.shape[1]
-    s = found.linear / found.mass[:, None]
+    share, d = moments.mass / moments.total, at.means.shape[1]
+    s = moments.linear / moments.mass[:, None]
     lengths = np.linalg.norm(s, axis=1)
-    off = found.moved / found.mass[:, None]
+    off = moments.moved / moments.mass[:, None]
     s_off = 2 * (off[:, 1] + lengths * off[:, 0])
-    A = found.square / found.mass[:, None, None] - s[:, :, None] * s[:, None, :] - np.eye(d)
+    A = moments.square / moments.mass[:, None, None] - s[:, :, None] * s[:, None, :] - np.eye(d)
     sizes = np.linalg.norm(A, axis=(1, 2)) + d + lengths**2
     A_off = 2 * (off[:, 2] + sizes * off[:, 0] + 2 * lengths * s_off + s_off**2) + 64 * d * _UNIT * sizes
     lengths = lengths + s_off
@@ -347,17 +347,17 @@ def _replayed(model: Any, rows: Rows, steps: int) -> Claim | NotApplicable:
     problem = PlainProblem(rows, at.kind, model.reg_covar_)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = em(problem, start, tol=0.0, max_iter=steps)
-    distance = apart(at, found.parameters)
+        solution = em(problem, start, tol=0.0, max_iter=steps)
+    distance = apart(at, solution.parameters)
     if problem.restarts or not distance < _AGREE:
         return NotApplicable("em.monotone", Message("why.saddle"))
     rounding = float(np.mean(density_of(model, rows)[1]))
     if rounding > _HIDDEN:
         return NotApplicable("em.monotone", Message("why.rounding-hides"))
-    fall = max(0.0, float(-np.min(np.diff(found.history))))
+    fall = max(0.0, float(-np.min(np.diff(solution.history))))
     params = {"steps": int(steps), "distance": outward(100 * distance + 1e-9), "reg_covar": float(model.reg_covar_)}
     witness = {"weights": start.weights, "means": start.means, "factors": np.array(start.each(start.factors))}
-    value = fall + 1e-9 * (1 + abs(found.log_likelihood)) + 16 * rounding
+    value = fall + 1e-9 * (1 + abs(solution.log_likelihood)) + 16 * rounding
     return Claim("em.monotone", value, params=params, witness=witness)
 
 
@@ -373,23 +373,23 @@ class PlainProblem(GaussianProblem):
         return False
 
     def _pass(self, at: Components, wanted: bool) -> tuple[float, Any]:
-        value, found = self.rows.sum(_plain, *self._shape(at))
-        return float(value), self._sums(at, found)
+        value, result = self.rows.sum(_plain, *self._shape(at))
+        return float(value), self._sums(at, result)
 
 
 def _plain(block: Block, means: Any, factors: Any, constants: Any, mapped: Any) -> tuple[float, np.ndarray]:
     return plain_step(block.X, block.weight, means, factors, constants, False)
 
 
-def apart(one: Components, other: Components) -> float:
+def apart(components: Components, other: Components) -> float:
     """Return how far two mixtures are apart: means in units of spread, covariances and weights as shares."""
-    d = one.means.shape[1]
-    U, S = one.each(one.factors), other.each(other.covariances)
-    found = [float(np.abs(one.weights - other.weights).max())]
-    for k in range(len(one.means)):
-        found.append(float(np.linalg.norm(U[k].T @ (other.means[k] - one.means[k]))))
-        found.append(float(np.linalg.norm(U[k].T @ S[k] @ U[k] - np.eye(d))))
-    return max(found)
+    d = components.means.shape[1]
+    U, S = components.each(components.factors), other.each(other.covariances)
+    results = [float(np.abs(components.weights - other.weights).max())]
+    for k in range(len(components.means)):
+        results.append(float(np.linalg.norm(U[k].T @ (other.means[k] - components.means[k]))))
+        results.append(float(np.linalg.norm(U[k].T @ S[k] @ U[k] - np.eye(d))))
+    return max(results)
 
 
 def density_of(model: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:

@@ -168,9 +168,9 @@ class GaussianMixture(PrototypeMixin, GaussianEstimator):
                 for turn in range(1 if again else self.n_init):
                     problem.restarts, problem.reg_covar = 0, float(self.reg_covar)
                     start = self.components_ if again else components(self, problem, self.n_components, random)
-                    found = self._run(problem, start, log, turn)
-                    if best is None or found.log_likelihood > best[0].log_likelihood:
-                        best = found, start, problem.restarts, problem.reg_covar
+                    result = self._run(problem, start, log, turn)
+                    if best is None or result.log_likelihood > best[0].log_likelihood:
+                        best = result, start, problem.restarts, problem.reg_covar
                     if log.stopped:
                         break
             if best is None:
@@ -191,27 +191,27 @@ class GaussianMixture(PrototypeMixin, GaussianEstimator):
                 )
             return log.step(-value, abs(gain), **attributes(parameters))
 
-        found = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch, keeping=log.keeping())
+        solution = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch, keeping=log.keeping())
         if self.verbose:
-            end = "converged" if found.converged else "not converged"
+            end = "converged" if solution.converged else "not converged"
             print(
-                f"{type(self).__name__}: start {turn + 1} of {self.n_init}: {found.log_likelihood:.10g} nats per row "
-                f"after {found.n_iter} steps, {end}"
+                f"{type(self).__name__}: start {turn + 1} of {self.n_init}: {solution.log_likelihood:.10g} nats per "
+                f"row after {solution.n_iter} steps, {end}"
             )
-        return found
+        return solution
 
-    def _finish(self, found: Found, start: Components, restarts: int, reg_covar: float, log: FitLog) -> None:
-        if not np.isfinite(found.log_likelihood):
+    def _finish(self, result: Found, start: Components, restarts: int, reg_covar: float, log: FitLog) -> None:
+        if not np.isfinite(result.log_likelihood):
             raise refuse(self, "the entries are too large or too far apart; their squares overflow. Scale the columns.")
         if not log.history:
-            log.step(-found.log_likelihood, 0.0, **attributes(found.parameters))
-        self._keep(found.parameters)
-        self.converged_, self.n_iter_ = found.converged, found.n_iter
-        self.lower_bound_, self.lower_bounds_ = found.log_likelihood, found.history
+            log.step(-result.log_likelihood, 0.0, **attributes(result.parameters))
+        self._keep(result.parameters)
+        self.converged_, self.n_iter_ = result.converged, result.n_iter
+        self.lower_bound_, self.lower_bounds_ = result.log_likelihood, result.history
         self.restarts_, self.reg_covar_ = restarts, reg_covar
         self.start_ = {"weights": start.weights, "means": start.means, "factors": start.factors}
-        if not found.converged and self.max_iter and not log.stopped:
-            gain = found.history[-1] - found.history[-2]
+        if not result.converged and self.max_iter and not log.stopped:
+            gain = result.history[-1] - result.history[-2]
             warnings.warn(
                 f"{type(self).__name__}: stopped after max_iter={self.max_iter} steps, the last of which still gained "
                 f"{gain:.3g} nats per row (tol={self.tol:g}). Best performing initialization did not converge. Try "
@@ -331,18 +331,18 @@ class GaussianDensity(GaussianEstimator):
             else:
                 require_finite(rows, self)
                 problem = GaussianProblem(rows, kind, reg, name=type(self).__name__)
-                found = single(kind, problem.center, problem.scatter / problem.total, reg)
-                self._usable(found)
-                self.n_iter_, self.lower_bound_ = 1, problem.log_likelihood(found)
-                log.step(-self.lower_bound_, 0.0, **attributes(found))
-                self._keep(found)
+                result = single(kind, problem.center, problem.scatter / problem.total, reg)
+                self._usable(result)
+                self.n_iter_, self.lower_bound_ = 1, problem.log_likelihood(result)
+                log.step(-self.lower_bound_, 0.0, **attributes(result))
+                self._keep(result)
             self.reg_covar_ = reg
         if not np.isfinite(self.lower_bound_):
             raise refuse(self, "the entries are too large; their squares overflow. Scale the columns.")
         return self
 
-    def _usable(self, found: Components) -> None:
-        if np.isnan(found.factors).any():
+    def _usable(self, result: Components) -> None:
+        if np.isnan(result.factors).any():
             raise refuse(self, _SINGULAR)
 
     def _fit_gaps(self, rows: Rows, kind: str, log: FitLog) -> None:
@@ -352,11 +352,11 @@ class GaussianDensity(GaussianEstimator):
             return log.step(-value, abs(gain), **attributes(parameters))
 
         start, keeping = problem.start(), log.keeping()
-        found = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch, keeping=keeping)
-        self._keep(found.parameters)
-        self.n_iter_, self.lower_bound_ = found.n_iter, found.log_likelihood
-        if not found.converged and not log.stopped:
-            gain = found.history[-1] - found.history[-2]
+        solution = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch, keeping=keeping)
+        self._keep(solution.parameters)
+        self.n_iter_, self.lower_bound_ = solution.n_iter, solution.log_likelihood
+        if not solution.converged and not log.stopped:
+            gain = solution.history[-1] - solution.history[-2]
             warnings.warn(
                 f"{type(self).__name__}: stopped after max_iter={self.max_iter} steps, the last of which still gained "
                 f"{gain:.3g} nats per row (tol={self.tol:g}); raise max_iter or tol.",
@@ -427,10 +427,10 @@ class GapProblem:
         return self._made(center + shift, sums.square / sums.weight - np.outer(shift, shift))
 
     def _made(self, mean: np.ndarray, covariance: np.ndarray) -> Components:
-        found = single(self.kind, mean, covariance, self.reg_covar)
-        if np.isnan(found.factors).any():
+        result = single(self.kind, mean, covariance, self.reg_covar)
+        if np.isnan(result.factors).any():
             raise refuse(self.owner, _SINGULAR)
-        return found
+        return result
 
 
 def _missing(block: Block) -> int:

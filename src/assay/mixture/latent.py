@@ -100,7 +100,8 @@ class NaiveBayesWithGaps:
         random = np.random.default_rng(random_state)
         tables = [random.uniform(1.0, 2.0, size=(self.n_classes, values)) for values in self.n_values]
         return Tables(
-            np.full(self.n_classes, 1.0 / self.n_classes), [one / one.sum(axis=1, keepdims=True) for one in tables]
+            np.full(self.n_classes, 1.0 / self.n_classes),
+            [table / table.sum(axis=1, keepdims=True) for table in tables],
         )
 
     def e_step(self, parameters: Tables) -> Expected:
@@ -123,7 +124,7 @@ class NaiveBayesWithGaps:
     def m_step(self, statistics: tuple[np.ndarray, list[np.ndarray]]) -> Tables:
         classes, counts = statistics
         return Tables(
-            classes / classes.sum(), [one / np.maximum(one.sum(axis=1, keepdims=True), 1e-300) for one in counts]
+            classes / classes.sum(), [count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300) for count in counts]
         )
 
     def log_likelihood(self, parameters: Tables) -> float:

@@ -29,7 +29,21 @@ from assay.params import Number, check, refuse
 
 @dataclass(frozen=True)
 class Candidate:
-    """One learner that was compared: its share of delta and its tightest bound (None: nothing below 1)."""
+    """One learner that was compared: its share of delta and its tightest bound (None: nothing below 1).
+
+    Parameters
+    ----------
+    name : str
+        Name of the learner.
+    learner : Learner
+        The fitted learner.
+    delta : str
+        Its share of delta.
+    claim : Claim or None
+        Its tightest bound; None: nothing below 1.
+    ledger : tuple of tuple of str
+        What delta was spent on.
+    """
 
     name: str
     learner: Learner
@@ -48,7 +62,7 @@ def _chosen_has(method: str) -> Any:
 
     def check(minimizer: Any) -> bool:
         fitted = getattr(minimizer, "best_estimator_", None)
-        return all(hasattr(one, method) for one in ([fitted] if fitted is not None else minimizer._learners()))
+        return all(hasattr(item, method) for item in ([fitted] if fitted is not None else minimizer._learners()))
 
     return check
 
@@ -125,14 +139,14 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_classification_targets(y)
         held = self._held_out(np.asarray(y))
         kept = np.setdiff1d(np.arange(len(y)), held)
-        fitted = [clone(one).fit(_safe_indexing(X, kept), _safe_indexing(y, kept)) for one in self._learners()]
+        fitted = [clone(learner).fit(_safe_indexing(X, kept), _safe_indexing(y, kept)) for learner in self._learners()]
         self.classes_ = fitted[0].classes_
-        cuts = [one._cut(X, y, None, held if len(held) else None) for one in fitted]
-        found = zip(self._names(), fitted, cuts, shares, strict=True)
-        self.candidates_ = [_candidate(name, one, cut, share) for name, one, cut, share in found]
+        cuts = [model._cut(X, y, None, held if len(held) else None) for model in fitted]
+        result = zip(self._names(), fitted, cuts, shares, strict=True)
+        self.candidates_ = [_candidate(name, item, cut, share) for name, item, cut, share in result]
         self.best_index_ = min(range(len(fitted)), key=lambda j: self.candidates_[j].bound)
         best = self.candidates_[self.best_index_]
-        entries = tuple(entry for one in self.candidates_ if one is not best for entry in one.ledger)
+        entries = tuple(entry for candidate in self.candidates_ if candidate is not best for entry in candidate.ledger)
         others = Others(Decimal(repr(float(self.delta))), entries)
         self.best_estimator_ = best.learner
         self.certificate_ = issue(
@@ -158,16 +172,18 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return self.best_estimator_.decision_function(X)  # type: ignore[attr-defined]
 
     def _learners(self) -> list[Learner]:
-        return [one[1] if isinstance(one, tuple) else one for one in self.estimators]
+        return [estimator[1] if isinstance(estimator, tuple) else estimator for estimator in self.estimators]
 
     def _names(self) -> list[str]:
-        return [one[0] if isinstance(one, tuple) else type(one).__name__ for one in self.estimators]
+        return [
+            estimator[0] if isinstance(estimator, tuple) else type(estimator).__name__ for estimator in self.estimators
+        ]
 
     def _check(self) -> list[Decimal]:
         """Return each candidate's share of delta, rounded down so that they never exceed it together."""
         check(self)
         learners = self._learners()
-        if not learners or not all(isinstance(one, Learner) and is_classifier(one) for one in learners):
+        if not learners or not all(isinstance(learner, Learner) and is_classifier(learner) for learner in learners):
             raise refuse(self, f"estimators must be one or more classifiers of Assay; got {self.estimators!r}.")
         weights = [1.0] * len(learners) if self.weights is None else list(self.weights)
         if len(weights) != len(learners) or not all(isinstance(w, Real) and np.isfinite(w) and w > 0 for w in weights):
@@ -195,7 +211,11 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
 def _candidate(name: str, learner: Learner, cut: Any, share: Decimal) -> Candidate:
     stated = risks(learner, cut, delta=share, asked=CertifyOptions())
-    rates = [one for one in stated if isinstance(one, Claim) and one.quantity and one.direction == "upper"]
-    best = min(rates, key=lambda one: one.value, default=None)
-    ledger = tuple((one.name, one.delta) for one in stated if isinstance(one, (Claim, Vacuous)))
+    rates = [
+        statement
+        for statement in stated
+        if isinstance(statement, Claim) and statement.quantity and statement.direction == "upper"
+    ]
+    best = min(rates, key=lambda item: item.value, default=None)
+    ledger = tuple((statement.name, statement.delta) for statement in stated if isinstance(statement, (Claim, Vacuous)))
     return Candidate(name, learner, str(share), best, ledger)

@@ -191,10 +191,10 @@ class TunedThresholdClassifierCV(Weighing):
     def _positive(self) -> int:
         """The position of the class that is decided where the response is above the threshold."""
         label = self._scorer()._get_pos_label()
-        found = np.flatnonzero(self.classes_ == label) if label is not None else [1]
-        if not len(found):
+        result = np.flatnonzero(self.classes_ == label) if label is not None else [1]
+        if not len(result):
             raise refuse(self, f"pos_label={label!r} is not a valid label: it should be one of {self.classes_}.")
-        return int(found[0])
+        return int(result[0])
 
     def _by_probability(self, member: Any) -> bool:
         asked = self.response_method

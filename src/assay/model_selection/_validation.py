@@ -134,12 +134,12 @@ class CrossValidated(ClassifierMixin, Learner):
     def mean_error(self, X: Any, y: Any) -> float:
         """Return the mean error rate of the models on these rows: that of one drawn at random for each row."""
         check_is_fitted(self)
-        return float(np.mean([np.mean(one.predict(X) != np.asarray(y)) for one in self.fold_models_]))
+        return float(np.mean([np.mean(fold_model.predict(X) != np.asarray(y)) for fold_model in self.fold_models_]))
 
     def _votes(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        codes = [np.searchsorted(self.classes_, one.predict(X)) for one in self.fold_models_]
+        codes = [np.searchsorted(self.classes_, fold_model.predict(X)) for fold_model in self.fold_models_]
         return np.sum([one_hot(code, len(self.classes_)) for code in codes], axis=0)
 
     # Certificate
@@ -150,11 +150,13 @@ class CrossValidated(ClassifierMixin, Learner):
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the class with most votes of the models."""
-        members = [Gathered(one.evidence(rows)).the(Decided) for one in self.fold_models_]
-        yield Votes(_fold_votes, ([(one.decide, one.packed) for one in members], self._places(), len(self.classes_)))
+        members = [Gathered(fold_model.evidence(rows)).the(Decided) for fold_model in self.fold_models_]
+        yield Votes(
+            _fold_votes, ([(member.decide, member.packed) for member in members], self._places(), len(self.classes_))
+        )
 
     def _places(self) -> list[np.ndarray]:
-        return [self._own_classes(one) for one in self.fold_models_]
+        return [self._own_classes(fold_model) for fold_model in self.fold_models_]
 
     def _own_classes(self, model: Any) -> np.ndarray:
         """Return the place in `classes_` of each class that a model has seen, and last what stands for none."""
@@ -179,8 +181,8 @@ class CrossValidated(ClassifierMixin, Learner):
     def _mean_of_folds(self, rows: Rows, delta: str) -> Claim | NotApplicable:
         X = np.concatenate([block.X for block in rows.blocks()])
         codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
-        parts = [(one, self.fold_ == k) for k, one in enumerate(self.fold_models_)]
-        errors = [self._errors(one, X[mine], codes[mine]) for one, mine in parts]
+        parts = [(fold_model, self.fold_ == k) for k, fold_model in enumerate(self.fold_models_)]
+        errors = [self._errors(item, X[mine], codes[mine]) for item, mine in parts]
         return mean_of_folds(errors, self.fold_, self.seed_, delta)
 
 
@@ -203,16 +205,30 @@ def _most_errors(model: Any, rows: Rows) -> int:
 
 def _fold_votes(block: Block, members: list[Any], places: list[np.ndarray], n_classes: int) -> np.ndarray:
     """Return the class with most votes, the first of equals; OPEN or NOBODY where members that are so decide."""
-    found = np.stack([place[decide(block, *packed)] for (decide, packed), place in zip(members, places)], axis=1)
-    votes = np.stack([(found == k).sum(axis=1) for k in range(n_classes)], axis=1)
-    unsure, ranked = (found < 0).sum(axis=1), np.sort(votes, axis=1)
+    result = np.stack([place[decide(block, *packed)] for (decide, packed), place in zip(members, places)], axis=1)
+    votes = np.stack([(result == k).sum(axis=1) for k in range(n_classes)], axis=1)
+    unsure, ranked = (result < 0).sum(axis=1), np.sort(votes, axis=1)
     lead = ranked[:, -1] - ranked[:, -2]
-    opened = np.where((found == OPEN).any(axis=1), OPEN, NOBODY)
+    opened = np.where((result == OPEN).any(axis=1), OPEN, NOBODY)
     return np.where((lead > unsure) | (unsure == 0), votes.argmax(axis=1), opened)
 
 
 class ValidatedChoice(NamedTuple):
-    """The parameters tried and their validation scores, the best of them, its model, and its score on the test rows."""
+    """The parameters tried and their validation scores, the best of them, its model, and its score on the test rows.
+
+    Parameters
+    ----------
+    tried : list of dict
+        The parameters tried.
+    scores : ndarray
+        Their validation scores.
+    parameters : dict
+        The best of them.
+    model : learner
+        Its model.
+    test_score : float
+        Score on the test rows.
+    """
 
     tried: list[dict[str, Any]]
     scores: np.ndarray
@@ -222,7 +238,17 @@ class ValidatedChoice(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Row numbers of three disjoint parts, each in increasing order."""
+    """Row numbers of three disjoint parts, each in increasing order.
+
+    Parameters
+    ----------
+    train : ndarray
+        Numbers of the training rows.
+    validation : ndarray
+        Numbers of the validation rows.
+    test : ndarray
+        Numbers of the test rows.
+    """
 
     train: np.ndarray
     validation: np.ndarray
@@ -233,6 +259,26 @@ def choose_on_validation(learner: Any, grid: Any, X: Any, y: Any, parts: Parts) 
     """Fit the learner to the training rows with each parameter of the grid, choose by the score on the validation rows
     (the first of equal ones), and score the chosen model on the test rows, once.
 
+    Parameters
+    ----------
+    learner : learner
+        Learner that can be cloned and fitted.
+    grid : dict or list of dict
+        Values of the parameters.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    parts : Parts
+        Row numbers of the three parts.
+
+    Returns
+    -------
+    ValidatedChoice
+        The choice.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from assay.model_selection import three_way_split
     >>> from assay.linear_model import LogisticRegression
@@ -256,7 +302,19 @@ def choose_on_validation(learner: Any, grid: Any, X: Any, y: Any, parts: Parts) 
 
 
 class PenaltyPath(NamedTuple):
-    """For each strength of a penalty the training loss, the penalty r(f) and the model."""
+    """For each strength of a penalty the training loss, the penalty r(f) and the model.
+
+    Parameters
+    ----------
+    strengths : ndarray
+        Strengths of the penalty.
+    losses : ndarray
+        Training loss for each.
+    penalties : ndarray
+        Penalty of the model for each.
+    models : list of object
+        The models.
+    """
 
     strengths: np.ndarray
     losses: np.ndarray
@@ -288,6 +346,30 @@ def penalty_path(
     penalty cannot rise, if each fit is a minimum. `loss(y, predictions)` is the mean squared error of a regression and
     the error rate of a classifier by default.
 
+    Parameters
+    ----------
+    learner : learner
+        Learner that can be cloned and fitted.
+    parameter : str
+        Name of the learner's parameter.
+    strengths : iterable of float
+        Its values.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    penalty : str or callable, default="squared length"
+        Name of the penalty, or a function of a model.
+    loss : callable or None
+        Loss of a model on rows; None: the usual one.
+
+    Returns
+    -------
+    PenaltyPath
+        Losses and penalties.
+
+    Examples
+    --------
     >>> from assay.linear_model import Ridge
     >>> path = penalty_path(Ridge(), "alpha", [0.0, 1.0, 10.0], [[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
     >>> path.penalties.round(3).tolist()
@@ -321,13 +403,24 @@ def three_way_split(
 
     Parameters
     ----------
-    rows : number of rows
-    shares : three positive numbers that sum to 1
-    stratify : labels of the rows, optional
+    rows : int
+        Number of rows.
+    shares : sequence of float, default=(0.6, 0.2, 0.2)
+        Three positive numbers that sum to 1.
+    stratify : array-like or None
+        Labels of the rows; None: a plain draw.
         Each part then has its share of every class, to within one row. (Bounds of `certify` ask for a plain draw:
         rows that are held out by class are not independent draws.)
-    random_state : seed
+    random_state : int, RandomState or None
+        Seed of the draw.
 
+    Returns
+    -------
+    Parts
+        The row numbers.
+
+    Examples
+    --------
     >>> parts = three_way_split(10, random_state=0)
     >>> [len(part) for part in parts]
     [6, 2, 2]

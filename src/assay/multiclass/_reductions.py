@@ -108,14 +108,14 @@ class Reduced(ClassifierMixin, CombinedLearner):
         with FitLog(self, 1, X, y) as log:
             made = fit_some(self, [self._bit_task(t, X, codes, more) for t in range(self.code_.shape[1])], self.n_jobs)
             log.stopped |= self._cut_code(made)
-            self._keep([one for one in made if one is not None])
+            self._keep([item for item in made if item is not None])
             log.step(float(np.mean(self._scores(X).argmax(axis=1) != codes)), 0.0)
         return self
 
     def _cut_code(self, made: list[Any]) -> bool:
         """Keep the bits whose members are fitted, and tell whether an interrupt left others out; a code that does not
         tell the classes apart without them is none."""
-        done = np.array([one is not None for one in made])
+        done = np.array([item is not None for item in made])
         if done.all():
             return False
         left = self.code_[:, done]
@@ -313,31 +313,31 @@ class Reduced(ClassifierMixin, CombinedLearner):
 def _wrong_bits(block: Block, members: Sequence[MemberOutput], code: np.ndarray) -> np.ndarray:
     """Return how many bits of the rows' code words are not certainly right; of a row of another class all of them."""
     codes, wrong = np.asarray(block.y), 0
-    for t, one in enumerate(members):
-        votes, unsure = one.of(block)
+    for t, member in enumerate(members):
+        votes, unsure = member.of(block)
         wanted = code[codes, t]
         right = (votes[:, 1] - votes[:, 0] == wanted) & (unsure[:, 0] == 0)
         wrong += int(np.sum((codes < 0) | ((wanted != 0) & ~right)))
     return np.array([wrong])
 
 
-def decode(said: np.ndarray, M: np.ndarray, decoding: int) -> np.ndarray:
+def decode(predicted: np.ndarray, M: np.ndarray, decoding: int) -> np.ndarray:
     """Return scores of the classes from what members say, (rows, bits); see `checker.families.codes`."""
     if decoding == HAMMING:
-        return said @ M.T
+        return predicted @ M.T
     if decoding == EUCLIDEAN and M.all():
-        return 2 * said @ M.T - np.square(M).sum(axis=1)
+        return 2 * predicted @ M.T - np.square(M).sum(axis=1)
     if (
         decoding == EUCLIDEAN
     ):  # a class is judged by the members that it took part in, whose scores have no common scale
-        held = np.clip(said, -1.0, 1.0)
+        held = np.clip(predicted, -1.0, 1.0)
         return -np.stack([np.square(held[:, row != 0] - row[row != 0]).mean(axis=1) for row in M], axis=1)
     if decoding == LOSS:
-        return -np.stack([np.maximum(0.0, 1 - said * row).sum(axis=1) for row in M], axis=1)
+        return -np.stack([np.maximum(0.0, 1 - predicted * row).sum(axis=1) for row in M], axis=1)
     if decoding == LARGEST:
-        return said if said.shape[1] > 1 else np.column_stack([-said[:, 0], said[:, 0]])
-    confidence = said @ M.T
-    won = np.stack([(np.where(said > 0, 1.0, -1.0) * row > 0).sum(axis=1) for row in M], axis=1)
+        return predicted if predicted.shape[1] > 1 else np.column_stack([-predicted[:, 0], predicted[:, 0]])
+    confidence = predicted @ M.T
+    won = np.stack([(np.where(predicted > 0, 1.0, -1.0) * row > 0).sum(axis=1) for row in M], axis=1)
     return won + confidence / (3 * (np.abs(confidence) + 1))
 
 
@@ -395,7 +395,7 @@ class OneVsOneClassifier(Reduced):
 
 def _with_probabilities(model: Any) -> bool:
     members = getattr(model, "members_", None) or model._bases()
-    return all(hasattr(one, "predict_proba") for one in members)
+    return all(hasattr(member, "predict_proba") for member in members)
 
 
 @dataclass(eq=False, repr=False)
@@ -448,11 +448,11 @@ class OneVsRestClassifier(Reduced):
 
     def _member_scores(self, X: Any) -> np.ndarray:
         """Return scores, or of members without, probabilities: small ones would be lost in 2 p - 1."""
-        if len(self.members_) == 1 or any(hasattr(one, "decision_function") for one in self.members_):
+        if len(self.members_) == 1 or any(hasattr(member, "decision_function") for member in self.members_):
             return super()._member_scores(X)
         if not hasattr(self.members_[0], "predict_proba"):
             return super()._member_scores(X)
-        said = thread_map(lambda one: np.asarray(one.predict_proba(X))[:, 1], self.members_, n_jobs=self.n_jobs)
+        said = thread_map(lambda item: np.asarray(item.predict_proba(X))[:, 1], self.members_, n_jobs=self.n_jobs)
         return np.stack(said, axis=1)
 
     def fit(self, X: Any, y: Any, **params: Any) -> "OneVsRestClassifier":
@@ -514,7 +514,7 @@ class OneVsRestClassifier(Reduced):
         """Return the members' probabilities of their classes, divided by their sum; of several labels as they are."""
         check_is_fitted(self, "members_")
         X = self._rows(X, reset=False)
-        shares = np.stack([np.asarray(one.predict_proba(X))[:, 1] for one in self.members_], axis=1)
+        shares = np.stack([np.asarray(member.predict_proba(X))[:, 1] for member in self.members_], axis=1)
         if self._by_columns and self.multilabel_:
             return shares
         if shares.shape[1] == 1:
@@ -579,7 +579,7 @@ def fit_labels(owner: Any, X: Any, y: Any, base: Any, more: dict[str, Any], n_jo
 
 def label_scores(members: list[Any], X: Any) -> np.ndarray:
     """Return a score for each label, above 0 if the row is taken to have it."""
-    return np.column_stack([score(one, X) for one in members])
+    return np.column_stack([score(member, X) for member in members])
 
 
 def labelled(owner: Any, scores: np.ndarray) -> Any:

@@ -74,7 +74,7 @@ class TripleScorer(NamedTuple):
         from assay.naive_bayes._loops import pair_parent_scores
 
         cells = self.pairs.cells
-        found, used = pair_parent_scores(
+        result, used = pair_parent_scores(
             cells.slots(X),
             cells.starts,
             self.blocks,
@@ -85,7 +85,7 @@ class TripleScorer(NamedTuple):
             self.alpha,
             self.pairs.least,
         )
-        return np.where(used[:, None] > 0, found, self.pairs.joint(X)) if (used == 0).any() else found
+        return np.where(used[:, None] > 0, result, self.pairs.joint(X)) if (used == 0).any() else result
 
     def sizes(self, X: Any, joint: np.ndarray) -> tuple[np.ndarray, int]:
         d, width = len(self.pairs.cells.sizes), float(self.pairs.cells.sizes.max()) ** 2

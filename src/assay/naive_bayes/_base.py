@@ -103,8 +103,8 @@ class BayesClassifier(ClassifierMixin, Learner):
 
     def evidence(self, rows: Any) -> Any:
         """Yield the scores."""
-        found: Evidence = Scores(_bounded, (self._scorer(),), logistic=True)
-        yield found
+        result: Evidence = Scores(_bounded, (self._scorer(),), logistic=True)
+        yield result
 
     def _check_prior(self, given: Any, name: str) -> np.ndarray:
         """Return the class probabilities that the user gave."""
@@ -261,12 +261,12 @@ def levels_of(learner: Any, rows: Rows) -> list[np.ndarray | None]:
             None if column.kind == "numeric" else np.arange(float(len(column.levels))) for column in learner.columns_
         ]
     named = _named(learner, rows.n_features)
-    found: list[np.ndarray | None] = [None] * rows.n_features
+    results: list[np.ndarray | None] = [None] * rows.n_features
     if len(named):
         for j, parts in zip(named, zip(*rows.map(_distinct, named))):
             values = np.unique(np.concatenate(parts))
-            found[j] = values[~np.isnan(values)]
-    return found
+            results[j] = values[~np.isnan(values)]
+    return results
 
 
 def _named(learner: Any, n_features: int) -> np.ndarray:
@@ -289,19 +289,21 @@ def _distinct(block: Block, named: np.ndarray) -> list[np.ndarray]:
 
 def types_as_text(columns: tuple[ColumnType, ...] | None) -> np.ndarray:
     """Return name, kind and levels of each column as JSON text; empty if all are numbers."""
-    return np.array([json.dumps([one.name, one.kind, list(one.levels)]) for one in columns or ()], dtype=str)
+    return np.array(
+        [json.dumps([column.name, column.kind, list(column.levels)]) for column in columns or ()], dtype=str
+    )
 
 
 def types_of_text(texts: np.ndarray) -> tuple[ColumnType, ...] | None:
     """Return the reverse of `types_as_text`; refuse what it could not have written."""
-    found = []
+    results = []
     for text in texts.tolist():
         name, kind, levels = json.loads(text)
-        plain = isinstance(levels, list) and all(isinstance(one, str) for one in (name, *levels))
+        plain = isinstance(levels, list) and all(isinstance(item, str) for item in (name, *levels))
         if kind not in KINDS or not plain:
             raise ValueError("column_types_ must tell name, kind and levels of each column.")
-        found.append(ColumnType(name, kind, tuple(levels)))
-    return tuple(found) or None
+        results.append(ColumnType(name, kind, tuple(levels)))
+    return tuple(results) or None
 
 
 class Cells(NamedTuple):
@@ -344,9 +346,9 @@ def cells_of(learner: Any, rows: Rows, n_bins: int) -> Cells:
     levels = levels_of(learner, rows)
     drawn: Any = rows.sample(_SAMPLE)
     weight = np.ones(drawn.n_rows) if drawn.weight is None else drawn.weight
-    parts = [_cuts(drawn.X[:, j], weight, n_bins) if one is None else one for j, one in enumerate(levels)]
+    parts = [_cuts(drawn.X[:, j], weight, n_bins) if level is None else level for j, level in enumerate(levels)]
     gaps = np.any(rows.map(_gaps), axis=0)
-    is_cut = np.array([one is None for one in levels]).astype(np.int64)
+    is_cut = np.array([level is None for level in levels]).astype(np.int64)
     empty = [j for j, part in enumerate(parts) if not len(part) and not is_cut[j] and not gaps[j]]
     if empty:
         raise refuse(learner, f"column {empty[0]} has no value.")
@@ -361,8 +363,8 @@ def _cuts(x: np.ndarray, weight: np.ndarray, n_bins: int) -> np.ndarray:
     if not len(x):
         return np.empty(0)
     shares = np.arange(1, n_bins) / n_bins
-    found = np.unique(np.quantile(x, shares, method="inverted_cdf", weights=weight))
-    return found[found > x.min()]
+    result = np.unique(np.quantile(x, shares, method="inverted_cdf", weights=weight))
+    return result[result > x.min()]
 
 
 def _gaps(block: Block) -> np.ndarray:

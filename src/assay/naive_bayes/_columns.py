@@ -105,14 +105,14 @@ class ColumnScorer(NamedTuple):
 
         columns = self.columns
         if self.plain:
-            found, odd = level_scores(X, columns.starts, self.tables, self.log_prior)
+            result, odd = level_scores(X, columns.starts, self.tables, self.log_prior)
             if odd >= 0:
                 most = columns.starts[odd + 1] - columns.starts[odd] - 1
                 raise ValueError(
                     f"CategoricalNB: column {odd} has a value that is no level of it: levels are 0 to {most}. Fit with "
                     "min_categories, or use MixedNB, which leaves unknown levels out."
                 )
-            return found
+            return result
         if not len(columns.nominal) and not self.gaps:
             return gaussian_scores(X, self.theta, self.half, self.log_prior + self.log_scale.sum(axis=1))
         return column_scores(
@@ -170,14 +170,14 @@ class ColumnsNB(BayesClassifier):
             if not self._gaps:
                 require_finite(rows, self)
         with fit_log(self, 1, *told) as log:
-            found = rows.sum(_statistics, K, columns, self._plain_levels, self._gaps)
+            result = rows.sum(_statistics, K, columns, self._plain_levels, self._gaps)
             if before is not None:
-                found = Statistics(*(a + b for a, b in zip(before, found)))
-            if not np.isfinite(found.moments.square).all() or not np.isfinite(found.moments.mean).all():
+                result = Statistics(*(a + b for a, b in zip(before, result)))
+            if not np.isfinite(result.moments.square).all() or not np.isfinite(result.moments.mean).all():
                 if not self._gaps:
                     require_finite(rows, self)
                 raise refuse(self, "Input X contains infinity, or numbers too large to square; scale the columns.")
-            fitted = self._estimates(found)
+            fitted = self._estimates(result)
             for name, value in fitted.items():
                 setattr(self, name, value)
             self._tell_zeros(self._scorer().logs)
@@ -188,9 +188,9 @@ class ColumnsNB(BayesClassifier):
         """Whether all columns are levels 0, 1, ..., checked before."""
         return False
 
-    def _estimates(self, found: Statistics) -> dict[str, np.ndarray]:
-        added = self._added(found.moments)
-        theta, var = _normal(found.moments, self._ddof)
+    def _estimates(self, statistics: Statistics) -> dict[str, np.ndarray]:
+        added = self._added(statistics.moments)
+        theta, var = _normal(statistics.moments, self._ddof)
         var = var + added
         if np.any(var < _LEAST_VARIANCE):
             warnings.warn(
@@ -201,10 +201,10 @@ class ColumnsNB(BayesClassifier):
             )
             var = np.maximum(var, _LEAST_VARIANCE)
         return {
-            "class_count_": found.sizes,
-            "class_prior_": self._prior(found.sizes),
-            "level_counts_": found.counts,
-            "column_count_": found.moments.count,
+            "class_count_": statistics.sizes,
+            "class_prior_": self._prior(statistics.sizes),
+            "level_counts_": statistics.counts,
+            "column_count_": statistics.moments.count,
             "theta_": theta,
             "var_": var,
             "added_": added,
@@ -249,12 +249,12 @@ class ColumnsNB(BayesClassifier):
     @property
     def tables_(self) -> list[np.ndarray | None]:
         """ln P(level | class) of each column, (K, levels), in logarithms; None for a column of numbers."""
-        found: list[np.ndarray | None] = [None] * len(self.n_levels_)
+        results: list[np.ndarray | None] = [None] * len(self.n_levels_)
         columns = self._columns()
         alpha, m = self.smoothing_
         for j, part in zip(columns.nominal, columns.slices):
-            found[j] = log_table(self.level_counts_[:, part], alpha, m)
-        return found
+            results[j] = log_table(self.level_counts_[:, part], alpha, m)
+        return results
 
     def _scorer(self) -> ColumnScorer:
         columns = self._columns()
@@ -388,8 +388,8 @@ def _statistics(block: Block, K: int, columns: Columns, plain_levels: bool, gaps
         return Statistics(sizes, none, moments)
     if plain_levels and not weight.size:
         return Statistics(sizes, _loops.whole_counts(block.X, block.y, columns.starts, K).T, moments)
-    found = _loops.level_counts(block.X, block.y, weight, columns.nominal, columns.starts, columns.values, K)
-    return Statistics(sizes, found, moments)
+    result = _loops.level_counts(block.X, block.y, weight, columns.nominal, columns.starts, columns.values, K)
+    return Statistics(sizes, result, moments)
 
 
 def log_table(counts: np.ndarray, alpha: float, m: float) -> np.ndarray:
@@ -407,6 +407,6 @@ def log_table(counts: np.ndarray, alpha: float, m: float) -> np.ndarray:
     above, below = counts + alpha + m * share, counts.sum(axis=1, keepdims=True) + alpha * size + m
     empty = below[:, 0] <= 0
     below[empty] = 1.0
-    found = log_of(above) - np.log(below)
-    found[empty] = -np.log(size)
-    return found
+    result = log_of(above) - np.log(below)
+    result[empty] = -np.log(size)
+    return result

@@ -99,10 +99,10 @@ def _above(X: Any, threshold: float) -> Any:
     """Return sparse rows of ones where an entry is above the threshold."""
     if threshold < 0:
         raise ValueError("binarize must be >= 0 for sparse rows: their zeros would become ones.")
-    found = X.copy()
-    found.data = (found.data > threshold).astype(np.float64)
-    found.eliminate_zeros()
-    return found
+    result = X.copy()
+    result.data = (result.data > threshold).astype(np.float64)
+    result.eliminate_zeros()
+    return result
 
 
 @dataclass(eq=False, repr=False)

@@ -207,7 +207,7 @@ class ParentsNB(CellsNB):
         starts = table_starts(cells.sizes, self.parents_)
         logs = np.concatenate([table.reshape(K, -1).T for table in self.tables_])
         counts = [self.joint_counts_[:, a:b].reshape(K, -1, s) for a, b, s in zip(starts, starts[1:], cells.sizes)]
-        plain = np.concatenate([log_shares(one.sum(axis=1), self.alpha).T for one in counts])
+        plain = np.concatenate([log_shares(count.sum(axis=1), self.alpha).T for count in counts])
         return ParentScorer(cells, self.parents_, starts, logs, plain, self._log_prior)
 
 
@@ -263,18 +263,18 @@ class OneDependence(ParentsNB):
 
     def _parents(self, rows: Rows, cells: Cells, sizes: np.ndarray) -> np.ndarray:
         d = len(cells.sizes)
-        found = np.full(d, -1)
+        result = np.full(d, -1)
         given = self.parents
         if given is None:
-            return found
+            return result
         if not isinstance(given, Mapping):
             if len(given) != d:
                 raise refuse(self, f"parents must name a parent, or None, for each of {d} columns; got {len(given)}.")
             given = {i: parent for i, parent in enumerate(given) if parent is not None}
         for column, parent in given.items():
-            found[self._place(column, d)] = -1 if parent is None else self._place(parent, d)
-        self._check_cycles(found)
-        return found
+            result[self._place(column, d)] = -1 if parent is None else self._place(parent, d)
+        self._check_cycles(result)
+        return result
 
     def _place(self, column: Any, d: int) -> int:
         names = list(getattr(self, "feature_names_in_", ()))
@@ -381,15 +381,15 @@ class TAN(ParentsNB):
 def information(pairs: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return the conditional mutual information of each pair of columns given the class, in nats, from pair counts."""
     d, total = len(starts) - 1, pairs[:, : starts[1], : starts[1]].sum()
-    found = np.zeros((d, d))
+    result = np.zeros((d, d))
     for i in range(d):
         for j in range(i):
             n = pairs[:, starts[i] : starts[i + 1], starts[j] : starts[j + 1]]
             n_c, n_u, n_v = (n.sum(axis=axis, keepdims=True) for axis in ((1, 2), 2, 1))
             seen = n > 0
             ratio = np.divide(n * n_c, n_u * n_v, out=np.ones(n.shape), where=seen)
-            found[i, j] = found[j, i] = max(0.0, float((n * np.log(ratio))[seen].sum() / total))
-    return found
+            result[i, j] = result[j, i] = max(0.0, float((n * np.log(ratio))[seen].sum() / total))
+    return result
 
 
 def spanning_tree(weight: np.ndarray, root: int) -> np.ndarray:

@@ -231,8 +231,8 @@ class MixedNB(ColumnsNB):
 
     def _begin(self, rows: Rows) -> None:
         levels = levels_of(self, rows)
-        self.n_levels_ = np.array([-1 if one is None else len(one) for one in levels])
-        self.level_values_ = np.concatenate([np.empty(0), *(one for one in levels if one is not None)])
+        self.n_levels_ = np.array([-1 if level is None else len(level) for level in levels])
+        self.level_values_ = np.concatenate([np.empty(0), *(level for level in levels if level is not None)])
 
     @property
     def _ddof(self) -> int:  # type: ignore[override]

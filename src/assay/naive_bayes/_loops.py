@@ -82,27 +82,27 @@ def level_counts(
     n_classes: int,
 ) -> np.ndarray:
     """Return the weight of the rows of each class with each level, (K, levels of all columns)."""
-    found = np.zeros((n_classes, starts[-1]))
+    result = np.zeros((n_classes, starts[-1]))
     for i in range(len(X)):
         k, w = codes[i], weight[i] if weight.size else 1.0
         for j in range(len(columns)):
             if starts[j] < starts[j + 1]:
                 at = level_of(X[i, columns[j]], values, starts[j], starts[j + 1])
                 if at >= 0:
-                    found[k, at] += w
-    return found
+                    result[k, at] += w
+    return result
 
 
 @compiled
 def whole_counts(X: np.ndarray, codes: np.ndarray, starts: np.ndarray, n_classes: int) -> np.ndarray:
     """Return `level_counts` of all columns of rows without weights whose values are 0, 1, ... in range; transposed."""
-    found = np.zeros((starts[-1], n_classes))
+    result = np.zeros((starts[-1], n_classes))
     n, d = X.shape
     for i in range(n):
         k = codes[i]
         for j in range(d):
-            found[starts[j] + int(X[i, j]), k] += 1.0
-    return found
+            result[starts[j] + int(X[i, j]), k] += 1.0
+    return result
 
 
 @compiled
@@ -123,23 +123,23 @@ def column_scores(
     A number adds log_scale - (x - theta)^2 half, a level its entry in tables (levels, K).
     """
     n, K = len(X), len(prior)
-    found = np.empty((n, K))
+    result = np.empty((n, K))
     for i in range(n):
         for k in range(K):  # a loop, which compiles in a tenth of the time of a slice
-            found[i, k] = prior[k]
+            result[i, k] = prior[k]
         for j in range(len(numeric)):
             x = X[i, numeric[j]]
             if not np.isnan(x):
                 for k in range(K):
                     apart = x - theta[k, j]
-                    found[i, k] += log_scale[k, j] - apart * apart * half[k, j]
+                    result[i, k] += log_scale[k, j] - apart * apart * half[k, j]
         for j in range(len(nominal)):
             if starts[j] < starts[j + 1]:
                 at = level_of(X[i, nominal[j]], values, starts[j], starts[j + 1])
                 if at >= 0:
                     for k in range(K):
-                        found[i, k] += tables[at, k]
-    return found
+                        result[i, k] += tables[at, k]
+    return result
 
 
 @compiled(reduction=True)
@@ -147,15 +147,15 @@ def gaussian_scores(X: np.ndarray, theta: np.ndarray, half: np.ndarray, constant
     """Return constant - sum_j (x_j - theta_kj)^2 half_kj, (n, K), for rows without gaps."""
     n, d = X.shape
     K = len(constant)
-    found = np.empty((n, K))
+    result = np.empty((n, K))
     for i in range(n):
         for k in range(K):
             total = 0.0
             for j in range(d):
                 apart = X[i, j] - theta[k, j]
                 total += apart * apart * half[k, j]
-            found[i, k] = constant[k] - total
-    return found
+            result[i, k] = constant[k] - total
+    return result
 
 
 @compiled
@@ -164,10 +164,10 @@ def level_scores(X: np.ndarray, starts: np.ndarray, tables: np.ndarray, prior: n
     value that is none of its levels, -1 if there is none."""
     n, d = X.shape
     K = len(prior)
-    found, odd = np.empty((n, K)), -1
+    result, odd = np.empty((n, K)), -1
     for i in range(n):
         for k in range(K):
-            found[i, k] = prior[k]
+            result[i, k] = prior[k]
         for j in range(d):
             x = X[i, j]
             if not (x >= 0 and x < starts[j + 1] - starts[j] and x == np.floor(x)):
@@ -175,8 +175,8 @@ def level_scores(X: np.ndarray, starts: np.ndarray, tables: np.ndarray, prior: n
                 continue
             at = starts[j] + int(x)
             for k in range(K):
-                found[i, k] += tables[at, k]
-    return found, odd
+                result[i, k] += tables[at, k]
+    return result, odd
 
 
 @compiled
@@ -185,7 +185,7 @@ def slots_of(
 ) -> np.ndarray:
     """Return the slot of each entry (n, d): of a column that is cut, by the number of cuts up to it; else by level."""
     n, d = X.shape
-    found = np.empty((n, d), dtype=np.int32)
+    result = np.empty((n, d), dtype=np.int32)
     for i in range(n):
         for j in range(d):
             x, slot = X[i, j], -1
@@ -202,8 +202,8 @@ def slots_of(
             elif first[j] < first[j + 1]:
                 at = level_of(x, values, first[j], first[j + 1])
                 slot = starts[j] + at - first[j] if at >= 0 else -1
-            found[i, j] = starts[j + 1] - 1 if slot < 0 and gap[j] else slot
-    return found
+            result[i, j] = starts[j + 1] - 1 if slot < 0 and gap[j] else slot
+    return result
 
 
 @compiled
@@ -217,7 +217,7 @@ def parent_counts(
     n_classes: int,
 ) -> np.ndarray:
     """Return the weight of the rows in each cell (class; column i: slot of its parent, slot of i), (K, cells)."""
-    found = np.zeros((n_classes, tables[-1]))
+    result = np.zeros((n_classes, tables[-1]))
     for r in range(len(slots)):
         k, w = codes[r], weight[r] if weight.size else 1.0
         for i in range(len(parents)):
@@ -225,8 +225,8 @@ def parent_counts(
             if own < 0 or (p >= 0 and slots[r, p] < 0):
                 continue
             row = slots[r, p] - starts[p] if p >= 0 else 0
-            found[k, tables[i] + row * (starts[i + 1] - starts[i]) + own - starts[i]] += w
-    return found
+            result[k, tables[i] + row * (starts[i + 1] - starts[i]) + own - starts[i]] += w
+    return result
 
 
 @compiled
@@ -241,28 +241,28 @@ def parent_scores(
 ) -> np.ndarray:
     """Return ln P(c) + sum_i ln P(x_i | c, parent), (n, K); `plain` (slots, K) where the parent has no slot."""
     n, K = len(slots), len(prior)
-    found = np.empty((n, K))
+    result = np.empty((n, K))
     for r in range(n):
-        found[r] = prior
+        result[r] = prior
         for i in range(len(parents)):
             own, p = slots[r, i], parents[i]
             if own < 0:
                 continue
             if p >= 0 and slots[r, p] < 0:
                 for k in range(K):
-                    found[r, k] += plain[own, k]
+                    result[r, k] += plain[own, k]
                 continue
             row = slots[r, p] - starts[p] if p >= 0 else 0
             at = tables[i] + row * (starts[i + 1] - starts[i]) + own - starts[i]
             for k in range(K):
-                found[r, k] += logs[at, k]
-    return found
+                result[r, k] += logs[at, k]
+    return result
 
 
 @compiled
 def pair_counts(slots: np.ndarray, codes: np.ndarray, weight: np.ndarray, size: int, n_classes: int) -> np.ndarray:
     """Return the weight of the rows of each class with each pair of slots, (K, S, S); the diagonal of single ones."""
-    found = np.zeros((n_classes, size, size))
+    result = np.zeros((n_classes, size, size))
     n, d = slots.shape
     for r in range(n):
         k, w = codes[r], weight[r] if weight.size else 1.0
@@ -273,12 +273,12 @@ def pair_counts(slots: np.ndarray, codes: np.ndarray, weight: np.ndarray, size: 
             for j in range(i, d):
                 v = slots[r, j]
                 if v >= 0:
-                    found[k, u, v] += w
+                    result[k, u, v] += w
     for k in range(n_classes):
         for u in range(size):
             for v in range(u):
-                found[k, u, v] = found[k, v, u]
-    return found
+                result[k, u, v] = result[k, v, u]
+    return result
 
 
 @compiled
@@ -306,7 +306,7 @@ def averaged_scores(
     """
     n, d = slots.shape
     K = len(prior)
-    found = np.empty((n, K))
+    result = np.empty((n, K))
     total = np.empty(d)
     for r in range(n):
         for k in range(K):
@@ -323,14 +323,14 @@ def averaged_scores(
                 total[used] = value
                 used += 1
             if used:
-                found[r, k] = _log_mean(total, used)
+                result[r, k] = _log_mean(total, used)
             else:
                 value = prior[k]
                 for j in range(d):
                     if slots[r, j] >= 0:
                         value += single[k, slots[r, j]]
-                found[r, k] = value
-    return found
+                result[r, k] = value
+    return result
 
 
 @compiled
@@ -346,7 +346,7 @@ def left_out_errors(
     """Return the weight of rows that each super-parent classifies wrongly when the row itself is taken out, (d,)."""
     n, d = slots.shape
     K = len(sizes)
-    found, score = np.zeros(d), np.empty(K)
+    result, score = np.zeros(d), np.empty(K)
     total = sizes.sum()
     for r in range(n):
         w = weight[r] if weight.size else 1.0
@@ -373,8 +373,8 @@ def left_out_errors(
             for k in range(1, K):
                 if score[k] > score[best]:
                     best = k
-            found[i] += w if best != codes[r] else 0.0
-    return found
+            result[i] += w if best != codes[r] else 0.0
+    return result
 
 
 @compiled
@@ -391,7 +391,7 @@ def triple_counts(
 
     The cells of i and j begin at blocks[i, j]; they have a cell for each slot of i, of j and of all later columns.
     """
-    found = np.zeros((n_classes, n_cells))
+    result = np.zeros((n_classes, n_cells))
     n, d = slots.shape
     for r in range(n):
         k, w = codes[r], weight[r] if weight.size else 1.0
@@ -406,8 +406,8 @@ def triple_counts(
                 first = blocks[i, j] + b * (starts[d] - starts[j + 1]) - starts[j + 1]
                 for m in range(j + 1, d):
                     if slots[r, m] >= 0:
-                        found[k, first + slots[r, m]] += w
-    return found
+                        result[k, first + slots[r, m]] += w
+    return result
 
 
 @compiled
@@ -439,7 +439,7 @@ def pair_parent_scores(
     each row how many pairs take part; a pair does if at least `least` rows have both values."""
     n, d = slots.shape
     K = len(prior)
-    found, used = np.full((n, K), -np.inf), np.zeros(n, dtype=np.int64)
+    result, used = np.full((n, K), -np.inf), np.zeros(n, dtype=np.int64)
     total = np.empty(d * (d - 1) // 2)
     for r in range(n):
         row = slots[r]
@@ -464,5 +464,5 @@ def pair_parent_scores(
                     count += 1
             used[r] = count
             if count:
-                found[r, k] = _log_mean(total, count)
-    return found, used
+                result[r, k] = _log_mean(total, count)
+    return result, used

@@ -372,19 +372,19 @@ def neighbor_weights(owner: Any, weights: Any, distance: np.ndarray) -> np.ndarr
     if weights in (None, "uniform"):
         return None
     if callable(weights):
-        found = np.asarray(weights(distance), dtype=np.float64)
-        if not found.any(axis=1).all() and is_classifier(owner):
+        result = np.asarray(weights(distance), dtype=np.float64)
+        if not result.any(axis=1).all() and is_classifier(owner):
             raise refuse(
                 owner,
                 "All neighbors of some sample is getting zero weights. Please modify 'weights' to avoid this case if "
                 "you are using a user-defined function.",
             )
-        return found
+        return result
     with np.errstate(divide="ignore"):
-        found = 1.0 / distance
-    on_top = np.isinf(found)
-    found = np.where(on_top.any(axis=1, keepdims=True), on_top, found)
-    return np.where(found.any(axis=1, keepdims=True), found, 1.0)
+        result = 1.0 / distance
+    on_top = np.isinf(result)
+    result = np.where(on_top.any(axis=1, keepdims=True), on_top, result)
+    return np.where(result.any(axis=1, keepdims=True), result, 1.0)
 
 
 def check_mode(owner: Any, mode: str) -> None:

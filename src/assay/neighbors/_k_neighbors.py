@@ -184,7 +184,9 @@ class KNeighborsClassifier(LabelColumns, Neighbors):
         distance), as the checker reads them; -1 for what it does not have."""
         known = ("euclidean", "manhattan", "chebyshev"), ("uniform", "distance")
         given = self.effective_metric_, "uniform" if self.weights is None else self.weights
-        codes = [names.index(one) if isinstance(one, str) and one in names else -1 for names, one in zip(known, given)]
+        codes = [
+            names.index(item) if isinstance(item, str) and item in names else -1 for names, item in zip(known, given)
+        ]
         return np.array([self.n_neighbors, *codes])
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:

@@ -77,11 +77,11 @@ class RadiusSearch(RadiusNeighborsMixin):  # so that tools which ask isinstance 
         check_is_fitted(self)
         if sort_results and not return_distance:
             raise refuse(self, "return_distance must be True if sort_results is.")
-        found = self._within(self._queries(X), self.radius if radius is None else radius, X is None)
-        distances, rows = np.empty(len(found.starts) - 1, object), np.empty(len(found.starts) - 1, object)
-        for i, (low, high) in enumerate(zip(found.starts[:-1], found.starts[1:])):
-            order = np.argsort(found.distances[low:high], kind="stable") if sort_results else slice(None)
-            distances[i], rows[i] = found.distances[low:high][order], found.rows[low:high][order]
+        result = self._within(self._queries(X), self.radius if radius is None else radius, X is None)
+        distances, rows = np.empty(len(result.starts) - 1, object), np.empty(len(result.starts) - 1, object)
+        for i, (low, high) in enumerate(zip(result.starts[:-1], result.starts[1:])):
+            order = np.argsort(result.distances[low:high], kind="stable") if sort_results else slice(None)
+            distances[i], rows[i] = result.distances[low:high][order], result.rows[low:high][order]
         return (distances, rows) if return_distance else rows
 
     def radius_neighbors_graph(
@@ -91,12 +91,12 @@ class RadiusSearch(RadiusNeighborsMixin):  # so that tools which ask isinstance 
         distance; the entries of a row stand in order of the training rows, or nearest first with `sort_results`."""
         check_is_fitted(self)
         check_mode(self, mode)
-        found = self._within(self._queries(X), self.radius if radius is None else radius, X is None)
+        result = self._within(self._queries(X), self.radius if radius is None else radius, X is None)
         if sort_results:
-            order = np.lexsort((found.distances, found.queries))
-            found = Within(found.starts, found.rows[order], found.distances[order])
-        values = np.ones(len(found.rows)) if mode == "connectivity" else found.distances
-        return csr_matrix((values, found.rows, found.starts), shape=(len(found.starts) - 1, self.n_samples_fit_))
+            order = np.lexsort((result.distances, result.queries))
+            result = Within(result.starts, result.rows[order], result.distances[order])
+        values = np.ones(len(result.rows)) if mode == "connectivity" else result.distances
+        return csr_matrix((values, result.rows, result.starts), shape=(len(result.starts) - 1, self.n_samples_fit_))
 
     def _within(self, Q: Any, radius: Any, leave_out: bool = False) -> Within:
         """Return the pairs within the radius, or within each query's own; with `leave_out` the queries are the training
@@ -210,19 +210,19 @@ class RadiusVotes(RadiusSearch, KeptRows):
     figure = "neighbor_counts"
     weights: Any
 
-    def _pair_weights(self, found: Within) -> np.ndarray:
+    def _pair_weights(self, within: Within) -> np.ndarray:
         """Return the weight of each pair; of inverse distances, rows at distance zero outweigh all others."""
         weights = self.weights
         if weights in (None, "uniform"):
-            return np.ones(len(found.rows))
+            return np.ones(len(within.rows))
         if callable(weights):
-            parts = [weights(found.distances[a:b]) for a, b in zip(found.starts[:-1], found.starts[1:])]
+            parts = [weights(within.distances[a:b]) for a, b in zip(within.starts[:-1], within.starts[1:])]
             return np.asarray(np.concatenate(parts) if parts else [], dtype=np.float64)
         with np.errstate(divide="ignore"):
-            inverse = 1.0 / found.distances
+            inverse = 1.0 / within.distances
         on_top = np.isinf(inverse)
-        touched = np.bincount(found.queries, on_top, minlength=len(found.starts) - 1) > 0
-        return np.where(touched[found.queries], on_top, inverse)
+        touched = np.bincount(within.queries, on_top, minlength=len(within.starts) - 1) > 0
+        return np.where(touched[within.queries], on_top, inverse)
 
     # Certificate
 
@@ -232,7 +232,9 @@ class RadiusVotes(RadiusSearch, KeptRows):
         known = _CHECKED, ("uniform", "distance")
         metric = None if self.metric_params else self.effective_metric_  # weights of columns, say, are not checked
         given = metric, "uniform" if self.weights is None else self.weights
-        codes = [names.index(one) if isinstance(one, str) and one in names else -1 for names, one in zip(known, given)]
+        codes = [
+            names.index(item) if isinstance(item, str) and item in names else -1 for names, item in zip(known, given)
+        ]
         return np.array([float(self.radius), *map(float, codes)])
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
@@ -347,13 +349,13 @@ class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
         it."""
         columns = self._label_columns()
         labels = self.outlier_label_ or [None] * len(columns)
-        found = [np.flatnonzero(classes == label) for (classes, _), label in zip(columns, labels)]
-        return np.array([int(at[0]) if len(at) else -1 for at in found])
+        results = [np.flatnonzero(classes == label) for (classes, _), label in zip(columns, labels)]
+        return np.array([int(at[0]) if len(at) else -1 for at in results])
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label with most votes, the first of equals, for each row (and column of y); `outlier_label_` where
         nobody votes."""
-        found, every = [], self._votes(X)
+        results, every = [], self._votes(X)
         for k, ((classes, _), votes) in enumerate(zip(self._label_columns(), every)):
             labels, nobody = classes[votes.argmax(axis=1)], np.flatnonzero(~votes.any(axis=1))
             if len(nobody) and self.outlier_label is None:
@@ -364,8 +366,8 @@ class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
                 )
             if len(nobody):
                 labels[nobody] = self.outlier_label_[k]
-            found.append(labels)
-        return np.stack(found, axis=1) if self.outputs_2d_ else found[0]
+            results.append(labels)
+        return np.stack(results, axis=1) if self.outputs_2d_ else results[0]
 
     def predict_proba(self, X: Any) -> Any:
         """Return the share of the votes of each class, all 0 for an outlier whose label is none of the classes; a list
@@ -378,15 +380,15 @@ class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
     def _votes(self, X: Any) -> list[np.ndarray]:
         """Return the votes of each class for each row, of each column of labels."""
         check_is_fitted(self)
-        found = self._within(self._queries(X), float(self.radius), X is None)
-        lonely = np.flatnonzero(np.diff(found.starts) == 0)
+        result = self._within(self._queries(X), float(self.radius), X is None)
+        lonely = np.flatnonzero(np.diff(result.starts) == 0)
         if len(lonely) and self.outlier_label is None:
             raise refuse(
                 self,
                 f"No neighbors found for {len(lonely)} rows, the first at {lonely[0]} (counted from 0): raise radius, "
                 "or give an outlier_label.",
             )
-        votes = [self._counted(found, len(classes), codes) for classes, codes in self._label_columns()]
+        votes = [self._counted(result, len(classes), codes) for classes, codes in self._label_columns()]
         for k, (part, code) in enumerate(zip(votes, self.outlier_code_)):
             if code >= 0:
                 part[lonely, code] = 1.0
@@ -398,11 +400,11 @@ class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
                 )
         return votes
 
-    def _counted(self, found: Within, k: int, codes: np.ndarray) -> np.ndarray:
+    def _counted(self, within: Within, k: int, codes: np.ndarray) -> np.ndarray:
         """Return the votes of each of k classes for each query."""
-        n = len(found.starts) - 1
-        at = found.queries * k + codes[found.rows]
-        return np.bincount(at, self._pair_weights(found), minlength=n * k).reshape(n, k)
+        n = len(within.starts) - 1
+        at = within.queries * k + codes[within.rows]
+        return np.bincount(at, self._pair_weights(within), minlength=n * k).reshape(n, k)
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predicted classes."""
@@ -412,8 +414,8 @@ class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
 
 def _tally(block: Block, learner: RadiusNeighborsClassifier) -> tuple[np.ndarray, np.ndarray]:
     """Return the votes for each class; nothing is known of an outlier without class."""
-    found = learner._within(block.X, float(learner.radius))
-    votes, code = learner._counted(found, len(learner.classes_), learner.fit_y_), int(learner.outlier_code_[0])
+    result = learner._within(block.X, float(learner.radius))
+    votes, code = learner._counted(result, len(learner.classes_), learner.fit_y_), int(learner.outlier_code_[0])
     if code >= 0:
         votes[~votes.any(axis=1), code] = 1.0
     rounded = 0.0 if learner.weights in (None, "uniform") else 1e-9
@@ -423,8 +425,8 @@ def _tally(block: Block, learner: RadiusNeighborsClassifier) -> tuple[np.ndarray
 def _sure_codes(block: Block, learner: RadiusNeighborsClassifier) -> np.ndarray:
     """Return the class of each row, the first of equals; NOBODY for outliers without class, OPEN where rounding leaves
     sums of inverse distances so."""
-    found = learner._within(block.X, float(learner.radius))
-    votes, code = learner._counted(found, len(learner.classes_), learner.fit_y_), int(learner.outlier_code_[0])
+    result = learner._within(block.X, float(learner.radius))
+    votes, code = learner._counted(result, len(learner.classes_), learner.fit_y_), int(learner.outlier_code_[0])
     if code >= 0:
         votes[~votes.any(axis=1), code] = 1.0
     best = np.sort(votes, axis=1)
@@ -492,13 +494,13 @@ class RadiusNeighborsRegressor(RegressorMixin, RadiusVotes):
             )
         return means
 
-    def _means(self, found: Within) -> tuple[np.ndarray, np.ndarray]:
+    def _means(self, within: Within) -> tuple[np.ndarray, np.ndarray]:
         """Return the means, NaN where there is none, and where that is."""
-        n, targets = len(found.starts) - 1, self.fit_y_.reshape(len(self.fit_y_), -1)
-        weights = self._pair_weights(found)
-        total = np.bincount(found.queries, weights, minlength=n)
-        sums = [np.bincount(found.queries, weights * column[found.rows], minlength=n) for column in targets.T]
-        alone = np.diff(found.starts) == 0
+        n, targets = len(within.starts) - 1, self.fit_y_.reshape(len(self.fit_y_), -1)
+        weights = self._pair_weights(within)
+        total = np.bincount(within.queries, weights, minlength=n)
+        sums = [np.bincount(within.queries, weights * column[within.rows], minlength=n) for column in targets.T]
+        alone = np.diff(within.starts) == 0
         with np.errstate(invalid="ignore", divide="ignore"):
             means = np.stack(sums, axis=1) / np.where(alone, np.nan, total)[:, None]
         return means.reshape(n, *self.fit_y_.shape[1:]), alone
@@ -515,12 +517,12 @@ class RadiusNeighborsRegressor(RegressorMixin, RadiusVotes):
 
 def _predicted(block: Block, learner: RadiusNeighborsRegressor) -> tuple[np.ndarray, np.ndarray]:
     """Return the predictions of a block and how far rounding can move them."""
-    found = learner._within(block.X, float(learner.radius))
+    result = learner._within(block.X, float(learner.radius))
     stored = learner.fit_y_.reshape(learner.n_samples_fit_, -1)
-    means, alone = learner._means(found)
+    means, alone = learner._means(result)
     if alone.any():
         raise refuse(learner, "some rows have no training row within the radius: nothing is predicted for them.")
     means = means.reshape(len(means), -1)
     gap = np.abs(np.asarray(block.y).reshape(means.shape) - means)
-    rounding = _ROUNDING * max(1.0, float(np.diff(found.starts).max()) / 256)
+    rounding = _ROUNDING * max(1.0, float(np.diff(result.starts).max()) / 256)
     return means, rounding * (np.abs(stored).max(axis=0) + gap)

@@ -71,20 +71,20 @@ class Products:
         queries[:n, :d] = np.where(far[:, None], 0.0, -centred)
         queries[:n, d] = 1.0
         heap = np.full((padded, k), np.inf, dtype=np.float32)
-        found = np.empty((padded, max(4 * k + 32, _ROOM)), dtype=np.int32)
-        lower = np.empty(found.shape, dtype=np.float32)
+        result = np.empty((padded, max(4 * k + 32, _ROOM)), dtype=np.int32)
+        lower = np.empty(result.shape, dtype=np.float32)
         count = np.full(padded, -1)
         count[:n][~far] = 0
         lengths = np.append(norms, np.zeros(padded - n))
-        _loops.screen(queries, lengths, self.groups, self.largest, len(self.X), heap, found, lower, count)
-        return self._ranked(Q, heap, found, lower, count, k)
+        _loops.screen(queries, lengths, self.groups, self.largest, len(self.X), heap, result, lower, count)
+        return self._ranked(Q, heap, result, lower, count, k)
 
-    def _ranked(self, Q: np.ndarray, heap: Any, found: Any, lower: Any, count: Any, k: int) -> Any:
+    def _ranked(self, Q: np.ndarray, heap: Any, result: Any, lower: Any, count: Any, k: int) -> Any:
         """Return squared distances in double precision and row numbers of the nearest rows that were not ruled out."""
         from assay.neighbors import _loops
 
         distance, index = np.empty((len(Q), k)), np.empty((len(Q), k), dtype=np.int64)
-        _loops.rank_exactly(Q, self.X, self.order, heap, found, lower, count, distance, index)
+        _loops.rank_exactly(Q, self.X, self.order, heap, result, lower, count, distance, index)
         return distance, index
 
 

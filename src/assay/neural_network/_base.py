@@ -59,7 +59,7 @@ class LearningRates:
         if np.ndim(value) == 0:
             return positive(owner, name, why="the size of a step")
         bp = owner.solver in ("standard_bp", "accumulated_bp")
-        if bp and np.ndim(value) == 1 and all(isinstance(one, Real) and 0 < float(one) < math.inf for one in value):
+        if bp and np.ndim(value) == 1 and all(isinstance(item, Real) and 0 < float(item) < math.inf for item in value):
             return value
         raise refuse(
             owner,
@@ -146,7 +146,7 @@ class Network(NetworkParameters, CertifiedNetwork):
         rate = float(np.ravel(self.learning_rate_init)[0])
         if self.solver in ("standard_bp", "accumulated_bp"):
             several = np.ndim(self.learning_rate_init) == 1
-            return Rule(False, rate, paces=tuple(one / rate for one in self.learning_rate_init) if several else ())
+            return Rule(False, rate, paces=tuple(item / rate for item in self.learning_rate_init) if several else ())
         inertia = (float(self.momentum), self.nesterovs_momentum, float(self.beta_1), float(self.beta_2))
         return Rule(self.solver == "adam", rate, *inertia, float(self.epsilon))
 
@@ -221,11 +221,11 @@ class Network(NetworkParameters, CertifiedNetwork):
             return outcome.theta, outcome.value
 
         starts = (first if k == 0 else shape.start(random, first.dtype) for k in range(runs))
-        found = multi_start(run, starts)
+        result = multi_start(run, starts)
         if not outcomes:
             raise Diverged(refuse(self, f"{DIVERGED} (all {runs} starts)"))
-        outcome = min(outcomes, key=lambda one: one.value)
-        outcome.fitted["restarts_"] = found.history
+        outcome = min(outcomes, key=lambda item: item.value)
+        outcome.fitted["restarts_"] = result.history
         return outcome
 
     def _learner(
@@ -244,7 +244,7 @@ class Network(NetworkParameters, CertifiedNetwork):
         objective = Objective(data.rows, shape, self._penalty(), data.coded)
         curve: list[float] = []
 
-        def told(theta: np.ndarray, value: float, norm: float) -> bool:
+        def callback(theta: np.ndarray, value: float, norm: float) -> bool:
             curve.append(value)
             if self.verbose:
                 print(f"Iteration {len(curve)}, objective = {value:.8f}")
@@ -252,30 +252,30 @@ class Network(NetworkParameters, CertifiedNetwork):
 
         theta = theta.astype(np.float64)
         if self.solver == "lbfgs":
-            found = lbfgs(objective, theta, self.tol, self.max_iter, self.max_fun, told)
-            if not found.converged and not found.interrupted and not log.stopped:
-                self._warn("warn.lbfgs", iterations=found.iterations, tol=self.tol)
+            solution = lbfgs(objective, theta, self.tol, self.max_iter, self.max_fun, callback)
+            if not solution.converged and not solution.interrupted and not log.stopped:
+                self._warn("warn.lbfgs", iterations=solution.iterations, tol=self.tol)
         else:
             search = annealed if self.solver == "anneal" else evolved
-            found = search(objective, theta, self.max_iter, int(random.randint(2**31)), told)
-        if found.interrupted:
+            solution = search(objective, theta, self.max_iter, int(random.randint(2**31)), callback)
+        if solution.interrupted:
             log.stopped = True
-            self._warn("warn.interrupted-lbfgs", iterations=found.iterations)
+            self._warn("warn.interrupted-lbfgs", iterations=solution.iterations)
         if not log.history:  # converged where it started, or interrupted before the first iteration
-            told(found.theta, found.value, objective.norm)
-        return Outcome(found.theta, found.value, self._found(found, objective, curve, data.rows.n_rows))
+            callback(solution.theta, solution.value, objective.norm)
+        return Outcome(solution.theta, solution.value, self._found(solution, objective, curve, data.rows.n_rows))
 
-    def _found(self, found: Found, objective: Objective, curve: list[float], n: int) -> dict[str, Any]:
-        reported = found.value
+    def _found(self, result: Found, objective: Objective, curve: list[float], n: int) -> dict[str, Any]:
+        reported = result.value
         if objective.shape.output == "identity":  # scikit-learn reports the mean over targets
-            rest = objective.penalty.of(found.theta, objective.shape.n_weights, objective.mass)
-            reported = (found.value - rest) / objective.shape.sizes[-1] + rest
+            rest = objective.penalty.of(result.theta, objective.shape.n_weights, objective.mass)
+            reported = (result.value - rest) / objective.shape.sizes[-1] + rest
         return {
-            "n_iter_": found.iterations,
+            "n_iter_": result.iterations,
             "loss_": float(reported),
             "loss_curve_": curve,
             "best_loss_": float(reported),
-            "t_": found.iterations * n,
+            "t_": result.iterations * n,
             "batch_rows_": 0,
         }
 

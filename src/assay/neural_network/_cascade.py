@@ -215,9 +215,9 @@ def covariance(theta: np.ndarray, Z: np.ndarray, E: np.ndarray) -> tuple[float, 
 
 
 def _trained(Z: np.ndarray, E: np.ndarray, max_iter: int, start: np.ndarray) -> tuple[float, np.ndarray]:
-    found = minimize(covariance, start, (Z, E), "L-BFGS-B", jac=True, options={"maxiter": max_iter})
-    good = np.isfinite(found.x).all() and np.isfinite(found.fun)
-    return (-float(found.fun), found.x) if good else (-math.inf, start)
+    solution = minimize(covariance, start, (Z, E), "L-BFGS-B", jac=True, options={"maxiter": max_iter})
+    good = np.isfinite(solution.x).all() and np.isfinite(solution.fun)
+    return (-float(solution.fun), solution.x) if good else (-math.inf, start)
 
 
 def _spread(Y: np.ndarray) -> float:

@@ -238,17 +238,17 @@ def _gradient_sums(block: Block, weights: list, intercepts: list, unit: str, out
         errors.append(_unit_error(offs[-1], unit))
     D, off = _pull(sums[-1], offs[-1], targets(np.asarray(block.y), sums[-1].shape[1], coded), output)
     D, off = D * s[:, None], off * s[:, None]
-    found: dict[str, list[np.ndarray]] = {"W": [], "b": [], "eW": [], "eb": []}
+    results: dict[str, list[np.ndarray]] = {"W": [], "b": [], "eW": [], "eb": []}
     for k in range(len(weights) - 1, -1, -1):
         A, error, rough = values[k], errors[k], 2 * off + 2 * (n + 16) * _UNIT * np.abs(D)
-        found["W"].insert(0, A.T @ D)
-        found["eW"].insert(0, np.abs(A).T @ rough + error.T @ (np.abs(D) + off) + _LEAST)
-        found["b"].insert(0, D.sum(axis=0))
-        found["eb"].insert(0, rough.sum(axis=0) + _LEAST)
+        results["W"].insert(0, A.T @ D)
+        results["eW"].insert(0, np.abs(A).T @ rough + error.T @ (np.abs(D) + off) + _LEAST)
+        results["b"].insert(0, D.sum(axis=0))
+        results["eb"].insert(0, rough.sum(axis=0) + _LEAST)
         if k:
             size = np.abs(weights[k]).T
             P = D @ weights[k].T
             rough = off @ size + 2 * (D.shape[1] + 16) * _UNIT * (np.abs(D) @ size)
             slope, wrong = _slope(sums[k - 1], A, offs[k - 1], error, unit)
             D, off = P * slope, rough * (slope + wrong) + np.abs(P) * wrong + 8 * _UNIT * np.abs(P)
-    return (float(s.sum()), *found["W"], *found["b"], *found["eW"], *found["eb"])
+    return (float(s.sum()), *results["W"], *results["b"], *results["eW"], *results["eb"])

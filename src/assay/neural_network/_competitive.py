@@ -199,12 +199,12 @@ class Grid:
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all pairs of neighbours, each in both orders."""
         r, c = np.divmod(np.arange(self.cells), self.width)
-        found = []
+        results = []
         for dr in (-1, 0, 1):
             for dc in (-1, 0, 1):
                 inside = (r + dr >= 0) & (r + dr < self.height) & (c + dc >= 0) & (c + dc < self.width)
-                found.append((np.flatnonzero(inside), ((r + dr) * self.width + c + dc)[inside]))
-        i, j = (np.concatenate(part) for part in zip(*found, strict=True))
+                results.append((np.flatnonzero(inside), ((r + dr) * self.width + c + dc)[inside]))
+        i, j = (np.concatenate(part) for part in zip(*results, strict=True))
         kept = (i != j) & self.adjacent(i, j)
         return i[kept], j[kept]
 

@@ -156,7 +156,7 @@ def resonate(coded, order, start, weights, sizes, known, vigilance, choice, rate
                 both += min(row[k], weights[j, k])
             shared[j], tried[j] = both, False
             scores[j] = both / (choice + sizes[j])
-        found = -1
+        result = -1
         for _ in range(known):
             best = -1
             for j in range(known):
@@ -167,25 +167,25 @@ def resonate(coded, order, start, weights, sizes, known, vigilance, choice, rate
             if size == 0.0:
                 enough = sizes[best] == 0.0 or vigilance == 0.0
             if enough:
-                found = best
+                result = best
                 break
-        if found < 0:
+        if result < 0:
             if known == room:
                 return at, known, largest
-            found = known
+            result = known
             weights[known] = row
             known += 1
             largest = max(largest, 1.0)
         else:
             for k in range(m):
-                low = min(row[k], weights[found, k])
-                if low != weights[found, k]:
-                    moved = low if rate == 1.0 else weights[found, k] + rate * (low - weights[found, k])
-                    largest = max(largest, weights[found, k] - moved)
-                    weights[found, k] = moved
+                low = min(row[k], weights[result, k])
+                if low != weights[result, k]:
+                    moved = low if rate == 1.0 else weights[result, k] + rate * (low - weights[result, k])
+                    largest = max(largest, weights[result, k] - moved)
+                    weights[result, k] = moved
         total = 0.0
         for k in range(m):
-            total += weights[found, k]
-        sizes[found] = total
-        labels[order[at]] = found
+            total += weights[result, k]
+        sizes[result] = total
+        labels[order[at]] = result
     return len(order), known, largest

@@ -151,7 +151,7 @@ class Elman(Learner):
         """Minimise from one start or several, and keep the lowest."""
         random, best = check_random_state(self.random_state), np.inf
 
-        def told(theta: np.ndarray, value: float, norm: float) -> bool:
+        def callback(theta: np.ndarray, value: float, norm: float) -> bool:
             if not np.isfinite(value):
                 raise refuse(self, f"the objective overflows in step {len(log.history) + 1}; scale the columns.")
             return log.step(value, norm, **self._shown(unpacked(theta, *sizes)))
@@ -159,26 +159,26 @@ class Elman(Learner):
         for turn in range(self.n_restarts):
             objective.best = (np.inf, np.empty(0))
             first = start(*sizes, random).packed()
-            found = lbfgs(objective, first, self.tol, self.max_iter, _CALLS * self.max_iter, told)  # type: ignore[arg-type]
-            log.stopped |= found.interrupted
-            if found.value < best or turn == 0:
-                best, kept = found.value, found
+            solution = lbfgs(objective, first, self.tol, self.max_iter, _CALLS * self.max_iter, callback)  # type: ignore[arg-type]
+            log.stopped |= solution.interrupted
+            if solution.value < best or turn == 0:
+                best, kept = solution.value, solution
             if log.stopped:
                 break
-        self._keep(kept, sizes, log, last=kept is found)
+        self._keep(kept, sizes, log, last=kept is solution)
 
-    def _keep(self, found: Found, sizes: tuple[int, int, int], log: FitLog, last: bool) -> None:
-        shown = self._shown(unpacked(found.theta.copy(), *sizes))
-        if not np.isfinite(found.value):
+    def _keep(self, result: Found, sizes: tuple[int, int, int], log: FitLog, last: bool) -> None:
+        shown = self._shown(unpacked(result.theta.copy(), *sizes))
+        if not np.isfinite(result.value):
             raise refuse(self, "the objective overflows in step 1; scale the columns.")
         for name, value in shown.items():
             setattr(self, name, value)
         if not log.history or not last:
-            log.step(found.value, 0.0, **shown)
-        self.loss_, self.n_iter_ = found.value, len(log.history)
-        if not found.converged and not log.stopped:
+            log.step(result.value, 0.0, **shown)
+        self.loss_, self.n_iter_ = result.value, len(log.history)
+        if not result.converged and not log.stopped:
             warnings.warn(
-                named(self, "warn.lbfgs", iterations=found.iterations, tol=self.tol),
+                named(self, "warn.lbfgs", iterations=result.iterations, tol=self.tol),
                 ConvergenceWarning,
                 stacklevel=6,
             )
@@ -416,8 +416,8 @@ class ElmanClassifier(ClassifierMixin, Elman):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Return the share of steps, or sequences, that are predicted correctly."""
-        said = self.predict(X, lengths)
-        return float(accuracy_score(_joined(X, y, lengths)[1], said, sample_weight=sample_weight))
+        predicted = self.predict(X, lengths)
+        return float(accuracy_score(_joined(X, y, lengths)[1], predicted, sample_weight=sample_weight))
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the scores at the last steps."""
@@ -461,8 +461,8 @@ class ElmanRegressor(RegressorMixin, Elman):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Return the coefficient of determination over steps, or sequences."""
-        said = self.predict(X, lengths)
-        return float(r2_score(_joined(X, y, lengths)[1], said, sample_weight=sample_weight))
+        predicted = self.predict(X, lengths)
+        return float(r2_score(_joined(X, y, lengths)[1], predicted, sample_weight=sample_weight))
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predictions at the last steps."""

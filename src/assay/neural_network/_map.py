@@ -232,9 +232,9 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
         for turn in range(self.max_iter):
             radius = self._radius(min(turn / shrinking, 1.0))
             before = self.prototypes_
-            found = Sums(*rows.sum(_cell_sums, np.ascontiguousarray(before.T)))
-            moved = grid.smoothed(found.sums, found.counts, radius, before, _LEAST)
-            if self._told(moved, before, float(found.distance) / rows.n_rows, spread, log):
+            result = Sums(*rows.sum(_cell_sums, np.ascontiguousarray(before.T)))
+            moved = grid.smoothed(result.sums, result.counts, radius, before, _LEAST)
+            if self._told(moved, before, float(result.distance) / rows.n_rows, spread, log):
                 return
             if turn >= shrinking and self.movement_ <= self.tol:
                 return
@@ -283,8 +283,8 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     def inverse_transform(self, places: Any) -> np.ndarray:
         """Return the prototype of the cell nearest to each place on the grid."""
         check_is_fitted(self)
-        found = cdist(np.asarray(places, dtype=np.float64), self._own_grid.places(), "sqeuclidean").argmin(axis=1)
-        return self.prototypes_[found]
+        result = cdist(np.asarray(places, dtype=np.float64), self._own_grid.places(), "sqeuclidean").argmin(axis=1)
+        return self.prototypes_[result]
 
     def quantization_error(self, X: Any) -> float:
         """Return the mean distance of rows to their nearest prototype."""
@@ -321,10 +321,10 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
         yield Claim("som.topographic-error", float(torn.mean()), params={"rows": rows.n_rows})
 
     def _fixed_point(self, rows: Rows, still_open: int) -> Claim:
-        found = Sums(*rows.sum(_plain_sums, self.prototypes_))
-        mass, mean = self._own_grid.means(found.sums, found.counts, self.radius_end)
+        result = Sums(*rows.sum(_plain_sums, self.prototypes_))
+        mass, mean = self._own_grid.means(result.sums, result.counts, self.radius_end)
         full = mass >= _LEAST * (1 - 1e-9)
-        size = self._own_grid.means(found.sizes, found.counts, self.radius_end)[1][full]
+        size = self._own_grid.means(result.sizes, result.counts, self.radius_end)[1][full]
         rounding = 64 * (rows.n_rows + 4 * len(mass) + 64) * 2.0**-53 * size
         rounding += 4 * still_open * (rows.largest_entries + size) / np.maximum(mass[full, None] - still_open, 1e-300)
         apart = np.sqrt(np.square(np.abs(self.prototypes_[full] - mean[full]) + rounding).sum(axis=1))
@@ -371,9 +371,9 @@ def _plain_sums(block: Block, prototypes: np.ndarray) -> Sums:
 def _nearest_two(block: Block, columns: np.ndarray) -> np.ndarray:
     from assay.neural_network._competitive_loops import nearest_two
 
-    found = np.empty((len(block.X), 2), dtype=np.int64)
-    nearest_two(block.X, columns, found)
-    return found
+    result = np.empty((len(block.X), 2), dtype=np.int64)
+    nearest_two(block.X, columns, result)
+    return result
 
 
 def _checked_two(block: Block, prototypes: np.ndarray) -> np.ndarray:

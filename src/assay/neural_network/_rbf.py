@@ -186,10 +186,10 @@ class Radial(Basis):
         if self.refine and log.stopped and hasattr(self, "coef_"):
             return
         F = self._features(X)
-        found = self._outputs(F, Y)
-        for name, value in found.items():
+        result = self._outputs(F, Y)
+        for name, value in result.items():
             setattr(self, name, value)
-        log.step(self._objective(F, Y, **_short(found)), 0.0, centers_=self.centers_, betas_=self.betas_, **found)
+        log.step(self._objective(F, Y, **_short(result)), 0.0, centers_=self.centers_, betas_=self.betas_, **result)
 
     def _first_centers(self, X: np.ndarray, random: np.random.RandomState) -> np.ndarray:
         if not isinstance(self.centers, str):
@@ -231,7 +231,7 @@ class Radial(Basis):
         parts = (self.centers_, np.log(self.betas_), start["coef_"], start["intercept_"])
         state: dict[str, Any] = {"value": np.inf}
 
-        def told(theta: np.ndarray) -> None:
+        def callback(theta: np.ndarray) -> None:
             state["value"], state["step"] = self.slopes(theta, shapes, X, Y)[0], state.get("step", 0) + 1
             if not np.isfinite(state["value"]):
                 raise refuse(self, f"the objective overflows in step {state['step']}; scale the columns.")
@@ -247,7 +247,7 @@ class Radial(Basis):
                 np.concatenate([np.ravel(part) for part in parts]),
                 jac=True,
                 method="L-BFGS-B",
-                callback=told,
+                callback=callback,
                 options={"maxiter": self.max_iter, "ftol": 1e-15, "gtol": self.tol},
             )
         except (Stopped, KeyboardInterrupt):
@@ -278,8 +278,8 @@ class Radial(Basis):
         return 2 * np.exp(-t * (1 - slip)) * (np.minimum(2 * slip * t, 1.0) + 64 * _UNIT) + 1e-280
 
 
-def _short(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {"W": found["coef_"], "b": found["intercept_"]}
+def _short(results: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {"W": results["coef_"], "b": results["intercept_"]}
 
 
 def _unpacked(theta: np.ndarray, shapes: tuple) -> dict[str, np.ndarray]:

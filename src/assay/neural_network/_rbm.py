@@ -404,15 +404,15 @@ def _exact_claims(machine: Machine, rows: Rows) -> Iterator[Claim]:
     n, (h, d) = rows.n_rows, machine.W.shape
     size = float(np.abs(machine.W).sum() + np.abs(machine.visible).sum() + np.abs(machine.hidden).sum()) + h + d
     rounding = 64 * (h + d + 64) * _UNIT * size
-    found = rows.sum(_data_sums, machine)
-    center = float(found[0]) / n - machine.log_partition()
+    result = rows.sum(_data_sums, machine)
+    center = float(result[0]) / n - machine.log_partition()
     slack = 4 * rounding + 64 * (n + 2 ** min(h, d)) * _UNIT * (1 + size)
     yield Claim("rbm.log-likelihood", slack, params={"rows": n, "center": center})
     none = machine.gradient(np.zeros((1, d)))
     still = 1 / (1 + np.exp(-machine.hidden))
     # The gradient at an all-zero row is what it shows less what the machine expects; so the machine's part is known.
     expected = (-none.W, -none.visible, still - none.hidden)
-    parts = [np.abs(seen / n - mean) for seen, mean in zip(found[1:], expected, strict=True)]
+    parts = [np.abs(seen / n - mean) for seen, mean in zip(result[1:], expected, strict=True)]
     off = 8 * (rounding + (n + 2 ** min(h, d) + 64) * _UNIT)
     length = math.sqrt(sum(float(np.square(part + off).sum()) for part in parts))
     yield Claim("rbm.gradient", length * (1 + 1e-9), params={"rows": n})

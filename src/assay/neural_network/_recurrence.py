@@ -192,7 +192,7 @@ def _unit_error(Z: np.ndarray, off: np.ndarray, unit: str) -> np.ndarray:
 
 def states(net: Weights, X: np.ndarray, mask: np.ndarray, unit: str) -> list[tuple[np.ndarray, ...]]:
     """Return for each step the state before and its error, the sums and theirs, the state after and its error."""
-    found: list[tuple[np.ndarray, ...]] = []
+    results: list[tuple[np.ndarray, ...]] = []
     state = np.zeros((len(X), len(net.b)))
     error = np.zeros_like(state)
     for t in range(X.shape[1]):
@@ -201,9 +201,9 @@ def states(net: Weights, X: np.ndarray, mask: np.ndarray, unit: str) -> list[tup
         on = mask[:, t, None]
         after = np.where(on, activated(sums, unit), state)
         wrong = np.where(on, _unit_error(sums, off, unit), error)
-        found.append((state, error, sums, off, after, wrong))
+        results.append((state, error, sums, off, after, wrong))
         state, error = after, wrong
-    return found
+    return results
 
 
 def last_outputs(net: Weights, X: np.ndarray, mask: np.ndarray, unit: str) -> Bounded:
@@ -274,7 +274,15 @@ def gradient_length(net: Weights, sums: list[np.ndarray], n: int, alpha: float) 
 
 
 class LayerInformation(NamedTuple):
-    """For the rows themselves, each hidden layer and the outputs: I(X; Z) and I(Z; Y), in bits."""
+    """For the rows themselves, each hidden layer and the outputs: I(X; Z) and I(Z; Y), in bits.
+
+    Parameters
+    ----------
+    about_rows : ndarray
+        I(X; Z) of each layer.
+    about_labels : ndarray
+        I(Z; Y) of each layer.
+    """
 
     about_rows: np.ndarray
     about_labels: np.ndarray
@@ -285,6 +293,24 @@ def layer_information(model: Any, X: Any, y: Any, *, bins: int = 30) -> LayerInf
 
     Each unit's values are cut into `bins` of equal width between its least and its largest value.
 
+    Parameters
+    ----------
+    model : learner
+        Fitted network.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    bins : int, default=30
+        Number of bins of each unit's values.
+
+    Returns
+    -------
+    LayerInformation
+        Bits about rows and labels.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from assay.neural_network import MLPClassifier, layer_information
     >>> X = np.random.default_rng(0).normal(size=(200, 3))

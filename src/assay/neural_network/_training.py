@@ -349,14 +349,14 @@ class Found(NamedTuple):
     interrupted: bool = False
 
 
-def lbfgs(objective: Objective, theta: np.ndarray, tol: float, max_iter: int, max_fun: int, told: Told) -> Found:
+def lbfgs(objective: Objective, theta: np.ndarray, tol: float, max_iter: int, max_fun: int, callback: Told) -> Found:
     """Minimise by L-BFGS until the largest entry of the gradient is at most tol; Ctrl-C keeps the best parameters."""
     iterations = 0
 
     def step(intermediate_result: Any) -> None:
         nonlocal iterations
         iterations += 1
-        if told(intermediate_result.x, float(intermediate_result.fun), objective.norm):
+        if callback(intermediate_result.x, float(intermediate_result.fun), objective.norm):
             raise StopIteration
 
     options = {"maxiter": max_iter, "maxfun": max_fun, "gtol": tol}
@@ -394,7 +394,7 @@ def _searched(
     search: Callable[[Callable[[np.ndarray], float], Callable[[], bool]], None],
     objective: Objective,
     theta: np.ndarray,
-    told: Told,
+    callback: Told,
     every: int,
 ) -> Found:
     """Run a search without gradients, which is told the best so far every so many evaluations, an iteration, and ends
@@ -403,10 +403,10 @@ def _searched(
 
     def value(theta: np.ndarray) -> float:
         nonlocal stopped
-        found = objective.value(theta)
+        result = objective.value(theta)
         if objective.calls % every == 0:
-            stopped |= told(objective.best[1], objective.best[0], 0.0)
-        return found
+            stopped |= callback(objective.best[1], objective.best[0], 0.0)
+        return result
 
     try:
         with one_blas_thread():

@@ -53,7 +53,15 @@ def forget() -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """Names that are patched, and what each was used for since `patch_sklearn`."""
+    """Names that are patched, and what each was used for since `patch_sklearn`.
+
+    Parameters
+    ----------
+    patched : tuple of str
+        Names that are patched.
+    used : dict
+        What each class was used for.
+    """
 
     patched: tuple[str, ...]
     used: dict[str, Usage]
@@ -61,21 +69,27 @@ class Report:
     @property
     def fallen_back(self) -> dict[str, dict[str, int]]:
         """The reasons of each class that fell back, with how often."""
-        return {name: dict(one.reasons) for name, one in self.used.items() if one.reasons}
+        return {name: dict(item.reasons) for name, item in self.used.items() if item.reasons}
 
     def __str__(self) -> str:
         lines = [f"{len(self.patched)} names of scikit-learn are Assay's: {', '.join(self.patched) or 'none'}."]
         if self.used:
             lines.append(f"{'':32s}{'Assay':>16s}{'scikit-learn':>20s}")
-        for name, one in sorted(self.used.items()):
-            theirs = f"{one.theirs:6d} in {one.their_seconds:7.3f} s" if one.theirs else ""
-            lines.append(f"{name:32s}{one.ours:4d} in {one.seconds:7.3f} s  {theirs}".rstrip())
-            lines += [f"    {count} x scikit-learn's own: {reason}" for reason, count in one.reasons.items()]
+        for name, item in sorted(self.used.items()):
+            theirs = f"{item.theirs:6d} in {item.their_seconds:7.3f} s" if item.theirs else ""
+            lines.append(f"{name:32s}{item.ours:4d} in {item.seconds:7.3f} s  {theirs}".rstrip())
+            lines += [f"    {count} x scikit-learn's own: {reason}" for reason, count in item.reasons.items()]
         return "\n".join(lines)
 
 
 def report() -> Report:
-    """Return what is patched, and what the classes were used for since the first `patch_sklearn`."""
+    """Return what is patched, and what the classes were used for since the first `patch_sklearn`.
+
+    Returns
+    -------
+    Report
+        The names and their use.
+    """
     from assay.patch._swap import patched_names
 
     return Report(tuple(patched_names()), dict(_used))

@@ -45,7 +45,20 @@ def tables_frame(model: Any, columns: Sequence[int] | None = None) -> list[Colum
 
 
 def tables(model: Any, columns: Sequence[int] | None = None) -> "Figure":
-    """Draw for each class the shares of levels, or the density of numbers, of the columns given (the first four)."""
+    """Draw for each class the shares of levels, or the density of numbers, of the columns given (the first four).
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    columns : sequence of int or None
+        Numbers of the columns; None: the first four.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frames = tables_frame(model, columns)
     figure, panels = _canvas(len(frames))
     K = len(model.classes_)
@@ -85,16 +98,16 @@ def _words(model: Any) -> ColumnShares:
 
 def _levels(model: Any, j: int, name: str, shares: np.ndarray) -> ColumnShares:
     column = None if model.columns_ is None else model.columns_[j]
-    found = list(column.levels) if column is not None and column.kind != "numeric" else []
-    if not found and not hasattr(model, "is_cut_"):
+    results = list(column.levels) if column is not None and column.kind != "numeric" else []
+    if not results and not hasattr(model, "is_cut_"):
         first = int(np.maximum(model.n_levels_[:j], 0).sum())
-        found = [f"{value:g}" for value in model.level_values_[first : first + shares.shape[1]]]
-    if not found:
+        results = [f"{value:g}" for value in model.level_values_[first : first + shares.shape[1]]]
+    if not results:
         first = int(model.n_values_[:j].sum())
         values = [f"{value:g}" for value in model.values_[first : first + model.n_values_[j]]]
-        found = ["less", *(f">= {value}" for value in values)] if model.is_cut_[j] else values
-    found += ["missing"] * (shares.shape[1] - len(found))
-    return ColumnShares(name, found, np.arange(len(found)), shares)
+        results = ["less", *(f">= {value}" for value in values)] if model.is_cut_[j] else values
+    results += ["missing"] * (shares.shape[1] - len(results))
+    return ColumnShares(name, results, np.arange(len(results)), shares)
 
 
 def _normal(model: Any, j: int, name: str) -> ColumnShares:
@@ -132,68 +145,68 @@ def layered(parents: Sequence[Sequence[int]], order: Sequence[int], width: Seque
     """Return the layout of a graph; `order` has parents before children, `width` the room that each node takes."""
     layer = _layers(parents, order)
     places = _places(parents, layer, width)
-    best, fewest = [list(one) for one in places.layers], _crossings(places.layers, places.down)
+    best, fewest = [list(item) for item in places.layers], _crossings(places.layers, places.down)
     for sweep in range(_SWEEPS):
         _sort(places, downwards=sweep % 2 == 0)
         crossings = _crossings(places.layers, places.down)
         if crossings < fewest:
-            best, fewest = [list(one) for one in places.layers], crossings
+            best, fewest = [list(item) for item in places.layers], crossings
     x = _spread(places._replace(layers=best))
-    return Layout(x[: len(parents)], layer, [[float(x[one]) for one in chain] for chain in places.chains])
+    return Layout(x[: len(parents)], layer, [[float(x[node]) for node in chain] for chain in places.chains])
 
 
 def _layers(parents: Sequence[Sequence[int]], order: Sequence[int]) -> np.ndarray:
     """Return the layer of each node: as high as its parents let it, unless it has more children, then near these."""
-    found = np.zeros(len(parents), dtype=int)
+    result = np.zeros(len(parents), dtype=int)
     children: list[list[int]] = [[] for _ in parents]
     for node in order:
-        found[node] = max((found[one] + 1 for one in parents[node]), default=0)
-        for one in parents[node]:
-            children[one].append(node)
+        result[node] = max((result[parent] + 1 for parent in parents[node]), default=0)
+        for parent in parents[node]:
+            children[parent].append(node)
     for node in reversed(order):
         if len(children[node]) > len(parents[node]):
-            found[node] = min(found[one] for one in children[node]) - 1
-    return found
+            result[node] = min(result[child] for child in children[node]) - 1
+    return result
 
 
 def _places(parents: Sequence[Sequence[int]], layer: np.ndarray, width: Sequence[float]) -> _Places:
     layers: list[list[int]] = [np.flatnonzero(layer == k).tolist() for k in range(layer.max(initial=0) + 1)]
     up: list[list[int]] = [[] for _ in parents]
     down: list[list[int]] = [[] for _ in parents]
-    found = _Places(layers, up, down, list(width), [])
+    result = _Places(layers, up, down, list(width), [])
     for child, above in enumerate(parents):
         for parent in above:
             chain = [parent]
             for k in range(layer[parent] + 1, layer[child]):
-                chain.append(len(found.width))
-                found.width.append(0.0)
+                chain.append(len(result.width))
+                result.width.append(0.0)
                 layers[k].append(chain[-1])
                 up.append([])
                 down.append([])
             chain.append(child)
-            for one, other in pairwise(chain):
-                down[one].append(other)
-                up[other].append(one)
-            found.chains.append(chain)
-    return found
+            for node, other in pairwise(chain):
+                down[node].append(other)
+                up[other].append(node)
+            result.chains.append(chain)
+    return result
 
 
 def _sort(places: _Places, downwards: bool) -> None:
     """Order each layer by the mean places of the neighbours in the layer before it."""
     layers, near = (places.layers, places.up) if downwards else (places.layers[::-1], places.down)
     for before, here in pairwise(layers):
-        at = {one: k for k, one in enumerate(before)}
-        own = {one: k for k, one in enumerate(here)}
-        mean = {one: np.mean([at[other] for other in near[one]]) if near[one] else own[one] for one in here}
-        here.sort(key=lambda one: (mean[one], own[one]))
+        at = {node: k for k, node in enumerate(before)}
+        own = {node: k for k, node in enumerate(here)}
+        mean = {node: np.mean([at[other] for other in near[node]]) if near[node] else own[node] for node in here}
+        here.sort(key=lambda node: (mean[node], own[node]))
 
 
 def _crossings(layers: Sequence[Sequence[int]], down: Sequence[Sequence[int]]) -> int:
     total = 0
     for here, below in pairwise(layers):
-        at = {one: k for k, one in enumerate(below)}
-        ends = np.array([end for one in here for end in sorted(at[other] for other in down[one])])
-        starts = np.array([k for k, one in enumerate(here) for _ in down[one]])
+        at = {node: k for k, node in enumerate(below)}
+        ends = np.array([end for node in here for end in sorted(at[other] for other in down[node])])
+        starts = np.array([k for k, node in enumerate(here) for _ in down[node]])
         crossed = (ends[:, None] > ends) & (starts[:, None] < starts)
         total += int(crossed.sum())
     return total
@@ -208,7 +221,7 @@ def _spread(places: _Places) -> np.ndarray:
     for sweep in range(_STEPS):
         for here in places.layers if sweep % 2 == 0 else places.layers[::-1]:
             offset = _apart(places, here)
-            pulls = [_pull(places, one, x) for one in here]
+            pulls = [_pull(places, node, x) for node in here]
             wished, weight = (np.array(part) for part in zip(*pulls))
             x[here] = isotonic_regression(wished - offset, weights=weight).x + offset
     return x
@@ -224,7 +237,7 @@ def _pull(places: _Places, one: int, x: np.ndarray) -> tuple[float, float]:
 
 def _apart(places: _Places, here: Sequence[int]) -> np.ndarray:
     """Return how far from the first each place of a layer must stand, at least."""
-    width = np.array([places.width[one] for one in here])
+    width = np.array([places.width[node] for node in here])
     return np.concatenate([[0.0], np.cumsum((width[:-1] + width[1:]) / 2 + _GAP)])
 
 
@@ -246,7 +259,7 @@ def network_frame(model: Any, tables: bool = True) -> Frame:
         for name, lines in zip(net.names, written)
     ]
     layout = layered(net.parents, net.order, widths)
-    edges = [(one, node) for node, above in enumerate(net.parents) for one in above]
+    edges = [(parent, node) for node, above in enumerate(net.parents) for parent in above]
     return {
         "x": layout.x, "depth": layout.layer, "name": list(net.names), "table": written, "edges": edges,
         "routes": layout.routes, "width": np.array(widths),
@@ -255,19 +268,19 @@ def network_frame(model: Any, tables: bool = True) -> Frame:
 
 def _table(net: Any, node: int) -> list[str]:
     """Return the table of a node as lines of equal width: parents' states, then probabilities."""
-    above = [one for one in net.parents[node] if net.states[one] is not None]
+    above = [parent for parent in net.parents[node] if net.states[parent] is not None]
     table = net.tables[node]
     rows = int(np.prod(table.shape[:-1]))
     if rows > _MOST_ROWS or table.shape[-1] > _MOST_COLUMNS:
         return [f"table of {rows} x {table.shape[-1]}"]
     if net.states[node] is None:
-        slopes = [_short(net.names[one], 8) for one in net.parents[node] if net.states[one] is None]
+        slopes = [_short(net.names[parent], 8) for parent in net.parents[node] if net.states[parent] is None]
         head = ["1", *slopes, "+-"]
     else:
         head = [_short(state, 8) for state in net.states[node]]
-    lines = [[*(_short(net.names[one], 8) for one in above), *head]]
-    for where in product(*(range(net.sizes[one]) for one in above)):
-        states = [_short(net.states[one][i], 8) for one, i in zip(above, where)]
+    lines = [[*(_short(net.names[parent], 8) for parent in above), *head]]
+    for where in product(*(range(net.sizes[parent]) for parent in above)):
+        states = [_short(net.states[parent][i], 8) for parent, i in zip(above, where)]
         lines.append([*states, *(f"{value:.3g}" for value in table[where])])
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     return ["  ".join(word.rjust(width) for word, width in zip(line, widths)) for line in lines]
@@ -278,6 +291,18 @@ def dependency_graph(model: Any, tables: bool = True) -> "Figure":
 
     A row of a table lists the states of the parents, then the probability of each state; of a number its intercept,
     coefficients and standard deviation (+-).
+
+    Parameters
+    ----------
+    model : Network or learner
+        The network.
+    tables : bool, default=True
+        Whether small tables are written below the nodes.
+
+    Returns
+    -------
+    Figure
+        The figure.
     """
     frame = network_frame(model, tables)
     many, levels = len(frame["name"]), int(frame["depth"].max()) + 1
@@ -285,9 +310,9 @@ def dependency_graph(model: Any, tables: bool = True) -> "Figure":
         raise ValueError(f"network: {many} nodes are too many to read; at most {_MOST_NODES}.")
     tall = np.array([_LINE * len(table) for table in frame["table"]])
     room = [0.35 + max(tall[frame["depth"] == level]) for level in range(levels)]
-    top = -np.concatenate([[0.0], np.cumsum([one + 0.55 for one in room])])
+    top = -np.concatenate([[0.0], np.cumsum([item + 0.55 for item in room])])
     x, y = frame["x"], top[frame["depth"]] - 0.16
-    passed = [one for route in frame["routes"] for one in route]
+    passed = [item for route in frame["routes"] for item in route]
     left = min([*(x - frame["width"] / 2), *passed]) - 0.2
     right = max([*(x + frame["width"] / 2), *passed]) + 0.2
     figure, (axes,) = _canvas(1, height=0.6 - top[-1], width=max(4.8, right - left + 0.4))

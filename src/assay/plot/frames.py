@@ -199,8 +199,8 @@ def rademacher(suprema: Suprema, draws: int = 200, *, seed: int = 0, delta: floa
     Each interval holds on its own with chance 1 - delta; `upper` is infinite if the suprema are not exact.
     """
     counts = np.unique(np.geomspace(2, max(2, draws), 25).astype(np.int64))
-    found = [monte_carlo(suprema, int(count), seed, delta) for count in counts]
-    columns = {name: np.array([getattr(one, name) for one in found]) for name in ("value", "lower", "upper")}
+    results = [monte_carlo(suprema, int(count), seed, delta) for count in counts]
+    columns = {name: np.array([getattr(result, name) for result in results]) for name in ("value", "lower", "upper")}
     return {"draws": counts, **columns}
 
 
@@ -270,15 +270,15 @@ def clusters(model: Any, X: Any, columns: tuple[int, int] = (0, 1)) -> Frame:
     return {"x": X[:, at], "label": model.predict(X), "centers": model.cluster_centers_[:, at]}
 
 
-def cluster_choice(found: Any) -> Frame:
+def cluster_choice(result: Any) -> Frame:
     """Return the curves of a `cluster.Sweep`: `k`, `rmsstd`, `silhouette`, and the k that each of them chooses."""
-    consecutive = len(found.ks) >= 3 and bool(np.all(np.diff(found.ks) == 1))
-    widest = None if np.isnan(found.silhouette).all() else found.widest
+    consecutive = len(result.ks) >= 3 and bool(np.all(np.diff(result.ks) == 1))
+    widest = None if np.isnan(result.silhouette).all() else result.widest
     return {
-        "k": found.ks,
-        "rmsstd": found.rmsstd,
-        "silhouette": found.silhouette,
-        "elbow": found.elbow if consecutive else None,
+        "k": result.ks,
+        "rmsstd": result.rmsstd,
+        "silhouette": result.silhouette,
+        "elbow": result.elbow if consecutive else None,
         "widest": widest,
     }
 
@@ -325,12 +325,12 @@ def support_vectors(model: Any, X: Any, y: Any, steps: int = 200) -> Frame:
 def dual_gap(models: Mapping[str, Any]) -> dict[str, Frame]:
     """Return for each fitted model `seconds`, `excess` (objective minus the lowest one it reached) and `violation`
     (duality gap, or how far the optimality conditions are broken) of each iteration."""
-    found = {}
+    results = {}
     for name, model in models.items():
         told = history(model)
         excess = told["objective"] - told["objective"].min()
-        found[name] = {"seconds": told["seconds"], "excess": excess, "violation": told["violation"]}
-    return found
+        results[name] = {"seconds": told["seconds"], "excess": excess, "violation": told["violation"]}
+    return results
 
 
 def alphas(model: Any, n_rows: int | None = None) -> Frame:
@@ -370,22 +370,22 @@ def kernel_matrix(kernel: Kernel, X: Any, y: Any) -> Frame:
     gram = kernel(X[order])
     borders = np.concatenate([[0], np.cumsum(np.bincount(codes))])
     parts = [slice(*borders[k : k + 2]) for k in range(len(classes))]
-    across = np.array([[gram[one, other].max() for other in parts] for one in parts])
+    across = np.array([[gram[part, other].max() for other in parts] for part in parts])
     return {"gram": gram, "borders": borders, "classes": classes, "across": across, "order": order}
 
 
 def tightness(certificates: Mapping[str, Certificate], errors: Mapping[str, float] | None = None) -> Frame:
     """Return `names`, `kinds`, `bounds` (names, kinds; NaN where there is none) and `errors` (NaN: not known)."""
-    found = {
-        name: {claim.kind: claim.value for claim in one.claims if claim.quantity and claim.direction == "upper"}
-        for name, one in certificates.items()
+    results = {
+        name: {claim.kind: claim.value for claim in certificate.claims if claim.quantity and claim.direction == "upper"}
+        for name, certificate in certificates.items()
     }
-    kinds = list(dict.fromkeys(kind for bounds in found.values() for kind in bounds))
+    kinds = list(dict.fromkeys(kind for bounds in results.values() for kind in bounds))
     if not kinds:
         raise ValueError("tightness: none of these certificates bounds an error on new data.")
-    table = np.array([[bounds.get(kind, np.nan) for kind in kinds] for bounds in found.values()])
-    known = np.array([(errors or {}).get(name, np.nan) for name in found])
-    return {"names": list(found), "kinds": kinds, "bounds": table, "errors": known}
+    table = np.array([[bounds.get(kind, np.nan) for kind in kinds] for bounds in results.values()])
+    known = np.array([(errors or {}).get(name, np.nan) for name in results])
+    return {"names": list(results), "kinds": kinds, "bounds": table, "errors": known}
 
 
 def version_space(space: VersionSpace, rows: ArrayLike, labels: Sequence[int], steps: int = 60) -> Frame:
@@ -399,7 +399,7 @@ def version_space(space: VersionSpace, rows: ArrayLike, labels: Sequence[int], s
     pad = np.where(high > low, 0.15 * (high - low), 1.0)
     x, y = (np.linspace(low[j] - pad[j], high[j] + pad[j], steps) for j in range(2))
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    votes = [np.asarray(one(grid)) > 0 for one in space.hypotheses]
+    votes = [np.asarray(hypothesis(grid)) > 0 for hypothesis in space.hypotheses]
     share = np.mean(votes, axis=0) if votes else np.full(len(grid), np.nan)
     return {"sizes": space.sizes, "rows": X, "x": x, "y": y, "share": share.reshape(steps, steps)}
 
@@ -435,7 +435,7 @@ def information_curve(joint: ArrayLike, **options: Any) -> Frame:
     """Return `beta`, `compression` I(X;Z), `relevance` I(Z;Y), and their limits H(X) and I(X;Y)."""
     table = np.asarray(joint, dtype=np.float64)
     points = bottleneck.information_curve(table, **options)
-    columns = {name: np.array([getattr(one, name) for one in points]) for name in bottleneck.CurvePoint._fields}
+    columns = {name: np.array([getattr(point, name) for point in points]) for name in bottleneck.CurvePoint._fields}
     limits = {
         "compression_limit": bottleneck.entropy(table.sum(axis=1)),
         "relevance_limit": bottleneck.mutual_information(table),

@@ -111,7 +111,18 @@ def _cascade_frame(model: Any) -> Frame:
 
 
 def network(model: Any) -> "Figure":
-    """Draw the units of a network and their connections: blue pulls up, orange pulls down, wider is stronger."""
+    """Draw the units of a network and their connections: blue pulls up, orange pulls down, wider is stronger.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = network_frame(model)
     figure, (axes,) = _canvas(1)
     _draw_network(axes, frame)
@@ -156,7 +167,18 @@ def growth_frame(model: Any) -> Frame:
 
 
 def cascade_growth(model: Any) -> "Figure":
-    """Draw how the residual of a cascade fell with each unit, and the network that grew."""
+    """Draw how the residual of a cascade fell with each unit, and the network that grew.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = growth_frame(model)
     figure, (left, right) = _canvas(2)
     left.plot(frame["units"], frame["residual"], color=BLUE, marker=".")
@@ -190,7 +212,20 @@ def u_matrix_frame(model: Any, X: Any = None) -> Frame:
 
 def u_matrix(model: Any, X: Any = None) -> "Figure":
     """Draw the map: dark cells are far from their neighbours, ridges between clusters; dots show how many rows of X a
-    cell has."""
+    cell has.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like or None
+        Rows to count; None: none.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import RegularPolygon
 
@@ -222,7 +257,22 @@ def filters_frame(model: Any, shape: tuple[int, int], most: int = 36) -> np.ndar
 
 def filters(model: Any, shape: tuple[int, int], most: int = 36) -> "Figure":
     """Draw what each hidden unit looks for in rows that are pictures: blue dots that turn it on, orange that turn it
-    off."""
+    off.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    shape : tuple of int
+        Height and width of the pictures.
+    most : int, default=36
+        Largest number of units drawn.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
     pictures = filters_frame(model, shape, most)
@@ -252,7 +302,7 @@ def escapes_frame(value: Callable[[np.ndarray], float], start: Any, low: Any, hi
     values = np.array([[value(np.array([a, b])) for a in x] for b in y])
     rng, spread = np.random.default_rng(seed), float(np.ptp(values))
     several = [start, *rng.uniform(low, high, size=(5, 2))]
-    ends = [_descent(value, one, high - low) for one in several]
+    ends = [_descent(value, item, high - low) for item in several]
     seen = _Lowest(value)
     anneal(
         seen, start, step=0.1 * float((high - low).max()), hot=0.3 * spread, cold=1e-4 * spread, steps=3000, seed=seed
@@ -275,11 +325,11 @@ class _Lowest:
         self.value, self.least, self.path = value, np.inf, []  # type: ignore[var-annotated]
 
     def __call__(self, x: np.ndarray) -> float:
-        found = float(self.value(x))
-        if found < self.least:
-            self.least = found
+        result = float(self.value(x))
+        if result < self.least:
+            self.least = result
             self.path.append(np.array(x, dtype=np.float64))
-        return found
+        return result
 
 
 def _descent(value: Callable[[np.ndarray], float], x: np.ndarray, span: np.ndarray) -> np.ndarray:
@@ -300,7 +350,26 @@ def _descent(value: Callable[[np.ndarray], float], x: np.ndarray, span: np.ndarr
 
 def escapes(value: Callable[[np.ndarray], float], start: Any, low: Any, high: Any, seed: int = 0) -> "Figure":
     """Draw a function of two numbers with the ways of descent, which ends in the nearest minimum, and of restarts,
-    annealing and genetic search, which can leave it."""
+    annealing and genetic search, which can leave it.
+
+    Parameters
+    ----------
+    value : callable
+        Function of two numbers.
+    start : array-like
+        Where each search begins.
+    low : array-like
+        Smallest value of each number.
+    high : array-like
+        Largest value of each number.
+    seed : int, default=0
+        Seed of what is drawn at random.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = escapes_frame(value, start, low, high, seed)
     figure, (axes,) = _canvas(1)
     axes.contourf(frame["x"], frame["y"], frame["values"], levels=25, cmap="Greys", alpha=0.6)
@@ -327,7 +396,18 @@ def loss_frame(model: Any) -> Frame:
 
 
 def loss_curve(model: Any) -> "Figure":
-    """Draw the loss of each epoch and, with early stopping, the score on the rows kept out and where it was best."""
+    """Draw the loss of each epoch and, with early stopping, the score on the rows kept out and where it was best.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = loss_frame(model)
     figure, (axes,) = _canvas(1)
     lines = axes.plot(frame["epoch"], frame["loss"], color=BLUE, label="loss")
@@ -345,14 +425,27 @@ def loss_curve(model: Any) -> "Figure":
     return figure
 
 
-def trial(found: Any, name: str = "value tried") -> "Figure":
-    """Draw the error of each value that `hidden_units_by_trial` or `lambda_by_cross_validation` tried, and the best."""
+def trial(result: Any, name: str = "value tried") -> "Figure":
+    """Draw the error of each value that `hidden_units_by_trial` or `lambda_by_cross_validation` tried, and the best.
+
+    Parameters
+    ----------
+    result : object
+        What the function of `neural_network` returned.
+    name : str, default="value tried"
+        Name of the axis.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     figure, (axes,) = _canvas(1)
-    at = np.arange(len(found.values))
-    axes.plot(at, found.errors, color=BLUE, marker=".")
-    best = found.values.index(found.best)
-    axes.scatter([best], [found.errors[best]], color=ORANGE, zorder=3, label=f"chosen: {found.best}")
-    axes.set_xticks(at, [str(value) for value in found.values])
+    at = np.arange(len(result.values))
+    axes.plot(at, result.errors, color=BLUE, marker=".")
+    best = result.values.index(result.best)
+    axes.scatter([best], [result.errors[best]], color=ORANGE, zorder=3, label=f"chosen: {result.best}")
+    axes.set_xticks(at, [str(value) for value in result.values])
     axes.set(xlabel=name, ylabel="error", title="Chosen by trial")
     axes.legend(frameon=False)
     return figure

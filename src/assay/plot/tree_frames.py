@@ -44,7 +44,7 @@ def tree(model: Any, member: int = 0, words: Words | None = None, most: int | No
         "x": x,
         "depth": depth,
         "text": said,
-        "leaf": np.array([not one for one in children]),
+        "leaf": np.array([not item for item in children]),
         "cut": cut,
         "code": code,
         "edges": [(at, child, labels[at][v]) for at in range(n) for v, child in enumerate(children[at])],
@@ -64,22 +64,22 @@ def _shown(frame: Frame, kept: np.ndarray) -> Frame:
 
 def _upper(children: list[list[int]], depth: np.ndarray, most: int) -> tuple[np.ndarray, list[list[int]]]:
     """Return which nodes lose their children, and the children that stay, so that at most `most` leaves are left."""
-    leaf = np.array([not one for one in children])
+    leaf = np.array([not child for child in children])
     deepest = int(depth.max())
     while deepest and np.sum(leaf & (depth <= deepest)) + np.sum(~leaf & (depth == deepest)) > most:
         deepest -= 1
-    return ~leaf & (depth == deepest), [[] if depth[at] >= deepest else one for at, one in enumerate(children)]
+    return ~leaf & (depth == deepest), [[] if depth[at] >= deepest else child for at, child in enumerate(children)]
 
 
 def _leaves_in_order(children: list[list[int]]) -> list[int]:
-    found, waiting = [], [0]
+    results, waiting = [], [0]
     while waiting:
         at = waiting.pop()
         if children[at]:
             waiting += reversed(children[at])
         else:
-            found.append(at)
-    return found
+            results.append(at)
+    return results
 
 
 def _plain(model: Any, member: int, words: Words) -> tuple[list[list[str]], list[list[int]], np.ndarray]:
@@ -158,10 +158,10 @@ def margins(model: Any, X: Any = None, y: Any = None) -> Frame:
     if X is None:
         if not hasattr(model, "margins_"):
             raise ValueError(f"{type(model).__name__}: keeps no margins of its training rows; pass X and y.")
-        found = np.asarray(model.margins_)
+        result = np.asarray(model.margins_)
     else:
-        found = _margins(model, X, np.searchsorted(model.classes_, np.asarray(y)))
-    return {"margin": np.sort(found), "share": np.arange(1, len(found) + 1) / len(found)}
+        result = _margins(model, X, np.searchsorted(model.classes_, np.asarray(y)))
+    return {"margin": np.sort(result), "share": np.arange(1, len(result) + 1) / len(result)}
 
 
 def _margins(model: Any, X: Any, codes: np.ndarray) -> np.ndarray:
@@ -188,8 +188,8 @@ def row_weights(model: Any, X: Any, y: Any) -> Frame:
     codes, weight = np.searchsorted(model.classes_, np.asarray(y)), model.first_weights_
     if len(codes) != len(weight):
         raise ValueError(f"row_weights: pass the {len(weight)} training rows; got {len(codes)}.")
-    found = [weight]
+    results = [weight]
     for alpha, votes in zip(model.estimator_weights_, model._all_votes(X)):
-        stretched = found[-1] * np.exp(np.where(votes == codes, -alpha, alpha))
-        found.append(stretched / stretched.sum())
-    return {"round": np.arange(len(found)), "weights": np.array(found)}
+        stretched = results[-1] * np.exp(np.where(votes == codes, -alpha, alpha))
+        results.append(stretched / stretched.sum())
+    return {"round": np.arange(len(results)), "weights": np.array(results)}

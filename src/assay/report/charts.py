@@ -117,11 +117,11 @@ class Axes:
         points = " ".join(f"{self.x(a):g},{self.y(b):g}" for a, b in zip(x, y) if math.isfinite(a) and math.isfinite(b))
         return tag("polyline", points=points, class_=class_)
 
-    def band(self, one: Series, class_: str) -> Markup:
-        assert one.low is not None
-        assert one.high is not None
-        there = [f"{self.x(a):g},{self.y(b):g}" for a, b in zip(one.x, one.high)]
-        back = [f"{self.x(a):g},{self.y(b):g}" for a, b in zip(one.x, one.low)]
+    def band(self, series: Series, class_: str) -> Markup:
+        assert series.low is not None
+        assert series.high is not None
+        there = [f"{self.x(a):g},{self.y(b):g}" for a, b in zip(series.x, series.high)]
+        back = [f"{self.x(a):g},{self.y(b):g}" for a, b in zip(series.x, series.low)]
         return tag("polygon", points=" ".join([*there, *reversed(back)]), class_=class_)
 
 
@@ -176,25 +176,33 @@ def lines(
     y_range: tuple[float, float] | None = None,
 ) -> Markup:
     """Return lines with bands, a legend, and a vertical mark."""
-    xs = [value for one in series for value in one.x]
-    ys = [value for one in series for part in (one.y, one.low, one.high) if part is not None for value in part]
+    xs = [value for sequence in series for value in sequence.x]
+    ys = [
+        value
+        for sequence in series
+        for part in (sequence.y, sequence.low, sequence.high)
+        if part is not None
+        for value in part
+    ]
     ys = [value for value in ys if math.isfinite(value)] or [0.0, 1.0]
     area = Axes((min(xs), max(xs)), y_range or (min(ys), max(ys)), log_x=log_x)
     parts = area.frame(*axes, percent_y=percent_y)
     if diagonal:
         parts.append(area.path(area.x_range, area.x_range, "line dashed soft"))
-    for i, one in enumerate(series):
+    for i, sequence in enumerate(series):
         colour = f"c{i % COLOURS}"
-        if one.low is not None and one.high is not None:
-            parts.append(area.band(one, f"band {colour}"))
-        parts.append(area.path(one.x, one.y, f"line s{i % COLOURS}"))
-        if one.dots:
-            parts += [tag("circle", cx=area.x(a), cy=area.y(b), r=3, class_=colour) for a, b in zip(one.x, one.y)]
+        if sequence.low is not None and sequence.high is not None:
+            parts.append(area.band(sequence, f"band {colour}"))
+        parts.append(area.path(sequence.x, sequence.y, f"line s{i % COLOURS}"))
+        if sequence.dots:
+            parts += [
+                tag("circle", cx=area.x(a), cy=area.y(b), r=3, class_=colour) for a, b in zip(sequence.x, sequence.y)
+            ]
     if mark is not None:
         at = area.x(mark)
         parts.append(tag("line", x1=at, x2=at, y1=area.top, y2=area.bottom, class_="mark"))
     drawn = picture(parts, area.width, area.height, label)
-    return drawn if len(series) < 2 else drawn + legend([one.name for one in series])
+    return drawn if len(series) < 2 else drawn + legend([item.name for item in series])
 
 
 def legend(names: Sequence[str]) -> Markup:

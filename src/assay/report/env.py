@@ -48,7 +48,7 @@ def language_of(cookie: str | None, accepted: str) -> str:
     if cookie in LANGUAGES:
         return cookie
     asked = (part.split(";")[0].strip()[:2].lower() for part in accepted.split(","))
-    return next((one for one in asked if one in LANGUAGES), "en")
+    return next((item for item in asked if item in LANGUAGES), "en")
 
 
 _LONGEST = 2_000
@@ -62,7 +62,7 @@ def environment(*rooms: str) -> Environment:
     (names of columns, labels, file names) is ever markup.
     """
     loader = PrefixLoader({room: PackageLoader(f"assay.{room}") for room in rooms})
-    found = Environment(
+    result = Environment(
         loader=loader,
         autoescape=True,
         undefined=StrictUndefined,
@@ -70,10 +70,10 @@ def environment(*rooms: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals["charts"] = charts
+    result.globals["charts"] = charts
     filters = (charts.cut, bound, error, count, named, judged, limit, said)
-    found.filters |= {function.__name__: function for function in filters}
-    return found
+    result.filters |= {function.__name__: function for function in filters}
+    return result
 
 
 def render(template: str, language: str, rooms: tuple[str, ...] = ("report",), **values: Any) -> str:
@@ -150,14 +150,14 @@ def named(one: dict[str, Any], language: str) -> str:
     return one["zh"] if language == "zh" and one["zh"] else one.get("method", one["name"])
 
 
-def write_page(found: dict[str, Any], path: str | os.PathLike[str], source: str) -> None:
+def write_page(results: dict[str, Any], path: str | os.PathLike[str], source: str) -> None:
     """Write the page of what a study found."""
     with written_whole(path) as part:
-        part.write_text(page(found, source), encoding="utf-8")
+        part.write_text(page(results, source), encoding="utf-8")
 
 
-def page(found: dict[str, Any], source: str, language: str = "en") -> str:
+def page(results: dict[str, Any], source: str, language: str = "en") -> str:
     """Return the report as HTML text."""
-    values = {name: found[name] for name in ("task", "metric", "card", "folds")} | {"rows": found["leaderboard"]}
+    values = {name: results[name] for name in ("task", "metric", "card", "folds")} | {"rows": results["leaderboard"]}
     style, icon = Markup(asset("style.css")), quote(asset("icon.svg"))
-    return render("report/page.html", language, found=found, source=source, style=style, icon=icon, **values)
+    return render("report/page.html", language, found=results, source=source, style=style, icon=icon, **values)

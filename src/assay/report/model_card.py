@@ -60,7 +60,7 @@ def _details(model: TableModel, certificate: Certificate | None) -> Part:
     name = method(type(learner).__name__, learner.card.name, "en")
     rows = [("Task", f"tabular {task} of the column {model.target.name}"), ("Method", name)]
     if model.task == "classify":
-        rows.append(("Classes", ", ".join(str(one) for one in model.classes_.tolist()[:_MOST])))
+        rows.append(("Classes", ", ".join(str(label) for label in model.classes_.tolist()[:_MOST])))
     given = {key: value for key, value in learner.get_params(deep=False).items() if _is_plain(value)}
     rows.append(("Settings", ", ".join(f"{key}={value}" for key, value in list(given.items())[:_MOST])))
     if certificate is not None:
@@ -86,13 +86,13 @@ def _risks(certificate: Certificate | None) -> Part:
 
 def _training(model: TableModel, certificate: Certificate | None) -> Part:
     columns = [
-        (one.name, one.kind, ", ".join(one.levels[:12]) + (", ..." if len(one.levels) > 12 else ""))
-        for one in model.columns[:_MOST]
+        (column.name, column.kind, ", ".join(column.levels[:12]) + (", ..." if len(column.levels) > 12 else ""))
+        for column in model.columns[:_MOST]
     ]
     said = [] if len(model.columns) <= _MOST else [f"The first {_MOST} of {len(model.columns)} columns:"]
     if certificate is not None:
-        counts = [f"{one.rows} {'hold-out' if name == 'holdout' else 'training'} rows (fingerprint {one.digest})"
-                  for name, one in certificate.data.items()]  # fmt: skip
+        counts = [f"{array.rows} {'hold-out' if name == 'holdout' else 'training'} rows (fingerprint {array.digest})"
+                  for name, array in certificate.data.items()]  # fmt: skip
         said.insert(0, f"The table had {', '.join(counts)}.")
     return Part(
         "Training data", tuple(said), head=("Column", "Kind", "Levels"), rows=tuple(columns),
@@ -104,22 +104,22 @@ def _evaluation(certificate: Certificate | None) -> Iterator[Part]:
     if certificate is None:
         yield Part("Evaluation", ("The file holds no certificate: nothing is proved about this model.",))
         return
-    new = [one for one in certificate if not one.is_fact]
+    new = [claim for claim in certificate if not claim.is_fact]
     sure = f"They hold together but for a failure probability of at most {certificate.delta_total}."
     none = "Nothing is proved about new data."
     yield Part("Evaluation", (sure if new else none,), head=("Claim", "Says"), rows=_claims(new))
-    groups = [one for one in new if "group" in one.params]
+    groups = [item for item in new if "group" in item.params]
     blank = (
         ()
         if groups
         else ("errors in groups that matter; a study with a column of groups certifies the error in new ones",)
     )
     yield Part("Subgroups", head=("Claim", "Says") if groups else (), rows=_claims(groups), blanks=blank)
-    facts = [one for one in certificate if one.is_fact]
+    facts = [claim for claim in certificate if claim.is_fact]
     if facts:
         yield Part("Facts about the fit", head=("Claim", "Says"), rows=_claims(facts))
     yield Part("Assumptions", ("The statements about new data rest on this, which no checker can see:",),
-               tuple(str(one) for one in assumptions(certificate)))  # fmt: skip
+               tuple(str(assumption) for assumption in assumptions(certificate)))  # fmt: skip
     yield Part(
         "How to verify", ("With the table that it was learnt from, everything above is computed again:",),
         code=("assay verify model.assay table.csv",),
@@ -127,7 +127,7 @@ def _evaluation(certificate: Certificate | None) -> Iterator[Part]:
 
 
 def _claims(claims: list[Claim]) -> tuple[tuple[str, ...], ...]:
-    return tuple((one.kind, one.statement) for one in claims)
+    return tuple((claim.kind, claim.statement) for claim in claims)
 
 
 def markdown(model: TableModel, certificate: Certificate | None, file: str) -> str:
@@ -139,7 +139,7 @@ def markdown(model: TableModel, certificate: Certificate | None, file: str) -> s
         lines += [f"## {part.title}", ""]
         lines += [line for sentence in part.sentences for line in (_text(sentence), "")]
         lines += [*(f"- {_text(item)}" for item in part.items), *([""] if part.items else [])]
-        lines += [*(f"    {one}" for one in part.code), *([""] if part.code else [])]
+        lines += [*(f"    {other_item}" for other_item in part.code), *([""] if part.code else [])]
         if part.rows:
             lines += [
                 _row(part.head),
@@ -159,14 +159,14 @@ def html(model: TableModel, certificate: Certificate | None, file: str) -> str:
         body.append(f"<h2>{escape(part.title)}</h2>")
         body += [f"<p>{_html(sentence)}</p>" for sentence in part.sentences]
         body.append(_wrapped("ul", "".join(f"<li>{_html(item)}</li>" for item in part.items)))
-        body += [f"<p><code>{_html(one)}</code></p>" for one in part.code]
-        head = _wrapped("tr", "".join(f"<th>{_html(one)}</th>" for one in part.head))
+        body += [f"<p><code>{_html(other_item)}</code></p>" for other_item in part.code]
+        head = _wrapped("tr", "".join(f"<th>{_html(other_item)}</th>" for other_item in part.head))
         rows = "".join(_wrapped("tr", "".join(f"<td>{_html(cell)}</td>" for cell in row)) for row in part.rows)
         body.append(_wrapped("table", head + rows if rows else ""))
         body += [f"<p><em>To be filled in: {_html(blank)}</em></p>" for blank in part.blanks]
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
-        + "\n".join(one for one in body if one)
+        + "\n".join(other_item for other_item in body if other_item)
     )
 
 

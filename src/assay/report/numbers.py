@@ -25,40 +25,40 @@ _ROWS, _SHOWN, _DRAWN, _LISTED = 2_000, 12, 3, 10
 _GROUP = ("column", "group", "rows", "loss", "low", "high")
 
 
-def all_of(found: Study) -> dict[str, Any]:
+def all_of(study: Study) -> dict[str, Any]:
     """Return every figure that the chosen model allows. Where models of folds vote they are of the first of them, and
     there are no thresholds to choose, which would be its own."""
-    model, (X, y) = found.judged[0], found.encoded_holdout
-    spent = found.explaining
+    model, (X, y) = study.judged[0], study.encoded_holdout
+    spent = study.explaining
     shown: dict[str, Any] = dict.fromkeys(("confusion", "threshold", "residuals"))
-    shown |= _explained(found)
-    shown["structure"] = structure(found, [line[0] for line in shown["importance"]])
-    if found.task == "classify":
+    shown |= _explained(study)
+    shown["structure"] = structure(study, [line[0] for line in shown["importance"]])
+    if study.task == "classify":
         frame = frames.confusion(model.learner, X, y)
-        shown["confusion"] = {"labels": [str(one) for one in frame["labels"]], "counts": frame["counts"].tolist()}
+        shown["confusion"] = {"labels": [str(item) for item in frame["labels"]], "counts": frame["counts"].tolist()}
         scored = len(model.classes_) == 2 and hasattr(model.learner, "predict_proba")
-        if scored and not found.folds and not spent["grouped"]:
+        if scored and not study.folds and not spent["grouped"]:
             shown["threshold"] = _thresholds(model.learner, X, y, spent["delta"] * spent["share"] / 4)
     else:
         frame = frames.residuals(model.learner, X, y)
         shown["residuals"] = {key: frame[key][:500].tolist() for key in ("predicted", "residual")}
-    total = float(found.certificate.delta_total)
+    total = float(study.certificate.delta_total)
     # what a model remembers pays for finalists and looks by itself
-    shown["coverage"] = _coverage(model, X, before_looks(found.certificate) / 4)
+    shown["coverage"] = _coverage(model, X, before_looks(study.certificate) / 4)
     shown["limits"] = None if spent["grouped"] else {"sure": 1 - total, "both": max(0.0, 1 - 2 * total)}
     return shown
 
 
-def _explained(found: Study) -> dict[str, Any]:
+def _explained(study: Study) -> dict[str, Any]:
     """Return importance, effects, calibration, the hardest rows and the groups that fare worst, from at most `_ROWS`
     hold-out rows."""
-    model, held = found.judged
+    model, held = study.judged
     if len(held) > _ROWS:
         held = np.sort(np.random.default_rng(0).choice(held, _ROWS, replace=False))
-    spent = found.explaining
-    said = explain(model, found.raw, held, **(spent | {"delta": spent["delta"] / 2}))
+    spent = study.explaining
+    said = explain(model, study.raw, held, **(spent | {"delta": spent["delta"] / 2}))
     groups = _lines(said.subgroups, _GROUP)
-    if found.task == "classify" and not spent["grouped"]:  # shown to a hundredth of a per cent
+    if study.task == "classify" and not spent["grouped"]:  # shown to a hundredth of a per cent
         groups = [[*line[:4], np.floor(1e4 * line[4]) / 1e4, np.ceil(1e4 * line[5]) / 1e4] for line in groups]
     calibration = said.calibration and {
         "predicted": said.calibration["probability"],
@@ -113,7 +113,7 @@ def _thresholds(learner: Any, X: np.ndarray, y: np.ndarray, delta: float) -> dic
         "missed": (missed / len(y)).tolist(),
         "called": (called / len(y)).tolist(),
         **{name: _outward(values, name).tolist() for name, values in limits._asdict().items()},
-        "classes": [str(one) for one in learner.classes_],
+        "classes": [str(label) for label in learner.classes_],
     }
 
 
@@ -140,7 +140,7 @@ def _coverage(model: TableModel, X: np.ndarray, delta: float) -> list[dict[str, 
 
 def columns_of(model: TableModel, table: Table) -> list[dict[str, Any]]:
     """Return what a form needs of each column: kind, levels, a usual value, and how far values lie apart."""
-    found = []
+    results = []
     for kind in model.columns:
         column = table.column(kind.name)
         there = np.flatnonzero(~column.missing)
@@ -155,17 +155,17 @@ def columns_of(model: TableModel, table: Table) -> list[dict[str, Any]]:
             one["usual"] = kind.levels[int(np.bincount(known.astype(np.intp), minlength=1).argmax())]
         elif len(there):
             one["usual"] = str(column.values()[there[0]])[:200]
-        found.append(one)
-    return found
+        results.append(one)
+    return results
 
 
 _WEIGHTS, _POINTS, _VALUES, _LINES, _DEPTH = 12, 400, 12, 40, 3
 
 
-def structure(found: Study, columns: Sequence[str]) -> dict[str, Any]:
+def structure(study: Study, columns: Sequence[str]) -> dict[str, Any]:
     """Return the parts of the chosen model; support vectors are shown on the first two of the columns that are
     numbers."""
-    model = found.judged[0]
+    model = study.judged[0]
     learner, names = model.learner, model.encoding.feature_names()
     shown: dict[str, Any] = dict.fromkeys(("coefficients", "support", "vectors", "network", "tree", "rules"))
     if np.shape(getattr(learner, "coef_", ()))[-1:] == (len(names),):
@@ -173,8 +173,8 @@ def structure(found: Study, columns: Sequence[str]) -> dict[str, Any]:
         shown["coefficients"] = [frame["names"], frame["values"][:, -1].tolist()]
     arrays = find(learner.family)[1].arrays
     if "support_" in arrays:
-        shown["support"] = [len(learner.support_), found.table.n_rows - len(found.judged[1])]
-        shown["vectors"] = _vectors(found, columns)
+        shown["support"] = [len(learner.support_), study.table.n_rows - len(study.judged[1])]
+        shown["vectors"] = _vectors(study, columns)
     if "network_sizes_" in arrays:
         shown["network"] = learner.network_sizes_.tolist()
     if isinstance(learner, ReadableTree):
@@ -214,17 +214,17 @@ def _tree(frame: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _vectors(found: Study, columns: Sequence[str]) -> dict[str, Any] | None:
+def _vectors(study: Study, columns: Sequence[str]) -> dict[str, Any] | None:
     """Return training rows on two columns, those that are support vectors ringed."""
-    model, held = found.judged
+    model, held = study.judged
     sources, names = model.encoding.sources(), model.encoding.feature_names()
     kinds = {column.name: column.kind for column in model.encoding.schema}
     drawn = [name for name in columns if kinds.get(name) == "numeric" and name in sources]
-    drawn.sort(key=lambda name: len(np.unique(found.table.column(name).data)) < _VALUES)  # few values lie on lines
+    drawn.sort(key=lambda name: len(np.unique(study.table.column(name).data)) < _VALUES)  # few values lie on lines
     chosen = [sources.index(name) for name in drawn[:2]]
     if len(chosen) < 2:
         return None
-    rows = found.table.take(np.setdiff1d(np.arange(found.table.n_rows), held))
+    rows = study.table.take(np.setdiff1d(np.arange(study.table.n_rows), held))
     X, y = model.encode(rows)[0], model.labels(rows)
     learner, marked = model.learner, np.zeros(len(X), dtype=bool)
     if max(learner.support_, default=0) >= len(X):
@@ -232,7 +232,7 @@ def _vectors(found: Study, columns: Sequence[str]) -> dict[str, Any] | None:
     marked[learner.support_] = True
     some = np.sort(np.random.default_rng(0).permutation(len(X))[:_POINTS])
     points = X[some][:, chosen]
-    codes = np.searchsorted(model.classes_, y[some]) if found.task == "classify" else np.zeros(len(some), dtype=int)
+    codes = np.searchsorted(model.classes_, y[some]) if study.task == "classify" else np.zeros(len(some), dtype=int)
     low, high = points.min(axis=0), points.max(axis=0)
     return {
         "points": points.tolist(),

@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from assay.learning import Candidate
 
 
-def row(one: "Candidate") -> dict[str, Any]:
+def row(candidate: "Candidate") -> dict[str, Any]:
     """Return a line of the leaderboard as plain data."""
-    method, chinese = _names(one)
+    method, chinese = _names(candidate)
     errors = ("cv", "training_error", "holdout_error", "holdout_metric", "bound", "metric_bound", "seconds")
-    settings = ", ".join(f"{name}={value}" for name, value in one.settings.items())
-    return {name: _finite(getattr(one, name)) for name in errors} | {
-        "name": str(one.name),
+    settings = ", ".join(f"{name}={value}" for name, value in candidate.settings.items())
+    return {name: _finite(getattr(candidate, name)) for name in errors} | {
+        "name": str(candidate.name),
         "method": method,
         "zh": chinese,
         "settings": settings[:200],
-        "status": one.status,
-        "note": one.note,
+        "status": candidate.status,
+        "note": candidate.note,
     }
 
 
-def _names(one: "Candidate") -> tuple[str, str]:
+def _names(candidate: "Candidate") -> tuple[str, str]:
     """Return the name of a line in English and in Chinese; the model of a fold says so."""
-    card = getattr(one.kind, "card", None)
+    card = getattr(candidate.kind, "card", None)
     if card is None:
-        return str(one.name), render(one.name, "zh", "page")
-    chinese = method(one.kind.__name__, card.name, "zh")
-    if isinstance(one.name, Message):
-        named = [Message("name.fold", fold=one.name.values["fold"], name=name) for name in (card.name, chinese)]
+        return str(candidate.name), render(candidate.name, "zh", "page")
+    chinese = method(candidate.kind.__name__, card.name, "zh")
+    if isinstance(candidate.name, Message):
+        named = [Message("name.fold", fold=candidate.name.values["fold"], name=name) for name in (card.name, chinese)]
         return str(named[0]), named[1].render("zh", "page")
     return card.name, chinese
 
@@ -48,9 +48,9 @@ def best_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows, of which further settings of a learner that came to nothing are marked as `more`."""
     seen: set[str] = set()
     marked = []
-    for one in rows:
-        marked.append(one | {"more": one["status"] == "ranked" and one["name"] in seen})
-        seen.add(one["name"])
+    for item in rows:
+        marked.append(item | {"more": item["status"] == "ranked" and item["name"] in seen})
+        seen.add(item["name"])
     return marked
 
 
@@ -71,6 +71,7 @@ _MEANINGS = {
     ),
     "selective": ("selective.risk", "selective.fixed"),
     "cost": ("cost.chosen", "cost.holdout"),
+    "calibration": ("calibration.error",),
     "identity": ("data.identity",),
     "training": ("train.errors",),
     "floor": ("train.error-floor",),
@@ -83,20 +84,20 @@ _PROVED = {"beats.by", "beats", "beats.even", "ranks", "folds-class.by", "folds-
 """Sentences of a study which say that its model is proved to beat the baseline."""
 
 
-def shown_of(found: Study) -> dict[str, Any]:
+def shown_of(study: Study) -> dict[str, Any]:
     """Return all that pages show of a study."""
-    model, certificate = found.model, found.certificate
+    model, certificate = study.model, study.certificate
     return {
-        "task": found.task,
+        "task": study.task,
         "target": model.target.name,
-        "metric": found.metric.name,
-        "rows": list(found.rows),
-        "folds": len(found.folds),
-        "confidence": found.confidence,
-        "why": found.why,
-        "proved": not _PROVED.isdisjoint(_codes(plain(found.why))),
-        "notes": list(found.notes),
-        "leaderboard": best_first([row(one) for one in found.candidates]),
+        "metric": study.metric.name,
+        "rows": list(study.rows),
+        "folds": len(study.folds),
+        "confidence": study.confidence,
+        "why": study.why,
+        "proved": not _PROVED.isdisjoint(_codes(plain(study.why))),
+        "notes": list(study.notes),
+        "leaderboard": best_first([row(candidate) for candidate in study.candidates]),
         "learner": type(model.learner).__name__,
         "card": card_of(model.learner),
         "claims": claims_of(certificate),
@@ -105,8 +106,8 @@ def shown_of(found: Study) -> dict[str, Any]:
         "declared": DECLARED if has_declared_split(certificate) else "",
         "undetectable": list(UNDETECTABLE),
         "delta": certificate.delta_total,
-        "figures": numbers.all_of(found),
-        "columns": numbers.columns_of(model, found.table),
+        "figures": numbers.all_of(study),
+        "columns": numbers.columns_of(model, study.table),
     }
 
 
@@ -168,8 +169,8 @@ def _assumption(claim: Claim, code: str) -> str:
 
 
 def _name(name: str) -> str:
-    found = definition(name)
-    return name if found is None else found.name
+    result = definition(name)
+    return name if result is None else result.name
 
 
 def meaning(claim: Claim) -> str:

@@ -85,7 +85,7 @@ def _in_whole_blocks(parts: list[Delayed], lengths: list[int], step: int) -> tup
     than `step`, go to the one that has its first row."""
     ends = list(accumulate(lengths))
     n = ends[-1] if ends else 0
-    found, sizes = [], []
+    results, sizes = [], []
     for k, (end, length) in enumerate(zip(ends, lengths)):
         start, stop = (min(-(-row // step) * step, n) for row in (end - length, end))
         if start == stop:
@@ -98,9 +98,9 @@ def _in_whole_blocks(parts: list[Delayed], lengths: list[int], step: int) -> tup
                 whole = (low, high) == (0, lengths[other])
                 pieces.append(parts[other] if whole else delayed(_part_rows)(parts[other], low, high))
             other += 1
-        found.append(pieces[0] if len(pieces) == 1 else delayed(_joined_parts)(pieces))
+        results.append(pieces[0] if len(pieces) == 1 else delayed(_joined_parts)(pieces))
         sizes.append(stop - start)
-    return found, sizes
+    return results, sizes
 
 
 def dask_rows(X: Any, y: Any, weight: Any, *, n_jobs: int | None = None) -> DaskRows:

@@ -64,8 +64,8 @@ class KeptRows(Rows):
         return total.value()
 
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
-        found = [one for results in self._call("map", function, parameters) for one in results]
-        return [result for _, result in sorted(found, key=lambda one: one[0])]
+        values = [item for results in self._call("map", function, parameters) for item in results]
+        return [result for _, result in sorted(values, key=lambda item: item[0])]
 
     def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
         for results in self._call("map", function, parameters):
@@ -90,6 +90,6 @@ def kept(rows: Rows) -> Rows:
     from distributed import get_client
 
     workers = get_client().scheduler_info(n_workers=-1)["workers"].values()
-    room = [one["memory_limit"] or np.inf for one in workers]
+    room = [worker["memory_limit"] or np.inf for worker in workers]
     size = 8.0 * rows.n_rows * (rows.n_features + 2)
     return KeptRows(rows) if size <= _SHARE * sum(room) else rows

@@ -193,11 +193,11 @@ def _paths(X: Any) -> list[str]:
     path = fspath(X)
     if Path(path).is_file():
         return [path]
-    found = sorted(glob(path) if has_magic(path) else map(str, Path(path).glob("**/*.parquet")))
-    if not found:
+    result = sorted(glob(path) if has_magic(path) else map(str, Path(path).glob("**/*.parquet")))
+    if not result:
         what = "no file matches" if has_magic(path) else "no Parquet file at"
         raise FileNotFoundError(f"rows: {what} {path!r}; give a path, a pattern such as 'folder/*.parquet' or a list.")
-    return found
+    return result
 
 
 def _opened(path: str) -> pq.ParquetFile:

@@ -56,13 +56,13 @@ class Rows(ABC):
 
     def take(self, numbers: np.ndarray) -> np.ndarray:
         """Return the rows of X with the given numbers, which ascend; one pass."""
-        found = np.empty((len(numbers), self.n_features))
+        result = np.empty((len(numbers), self.n_features))
 
         def place(start: int, part: tuple[int, np.ndarray]) -> None:
-            found[part[0] : part[0] + len(part[1])] = part[1]
+            result[part[0] : part[0] + len(part[1])] = part[1]
 
         self.collect(place, _chosen, np.asarray(numbers))
-        return found
+        return result
 
     def sample(self, size: int) -> "Rows":
         """Return about `size` of the rows, in memory: for a first guess, never for a result.
@@ -204,6 +204,24 @@ def rows(X: Any, y: Any = None, sample_weight: Any = None, *, n_jobs: int | None
     - a Dask data frame with y and sample_weight naming columns, or a Dask array with Dask arrays beside it;
     - `Rows`, returned as they are.
 
+    Parameters
+    ----------
+    X : array, path or collection
+        Rows.
+    y : array, name of a column or None
+        Labels or targets.
+    sample_weight : array, name of a column or None
+        Weights of the rows.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+
+    Returns
+    -------
+    Rows
+        The rows.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> table = rows(np.arange(12.0).reshape(6, 2))
     >>> table.sum(lambda block: block.X.sum(axis=0))

@@ -157,10 +157,10 @@ class MultinomialEM(ClassifierMixin, SemiSupervised, LinearClassifier):
         with fit_log(self, self.max_iter, X, y, sample_weight) as log, scan.one_blas_thread():
             best = start
 
-            def watch(found: Counts, value: float, gain: float) -> bool:
+            def watch(counts: Counts, value: float, gain: float) -> bool:
                 nonlocal best
-                best = found
-                return log.step(-value, max(gain, 0.0), **self._fitted(found))
+                best = counts
+                return log.step(-value, max(gain, 0.0), **self._fitted(counts))
 
             try:
                 most = 1 if given.known.all() or self.weight == 0 else self.max_iter
@@ -183,10 +183,10 @@ class MultinomialEM(ClassifierMixin, SemiSupervised, LinearClassifier):
         return problem.m_step((masses, sums))
 
     @staticmethod
-    def _fitted(found: Counts) -> dict[str, np.ndarray]:
-        if len(found.priors) == 2:
-            return {"coef_": np.diff(found.words, axis=0), "intercept_": np.diff(found.priors)}
-        return {"coef_": found.words, "intercept_": found.priors}
+    def _fitted(counts: Counts) -> dict[str, np.ndarray]:
+        if len(counts.priors) == 2:
+            return {"coef_": np.diff(counts.words, axis=0), "intercept_": np.diff(counts.priors)}
+        return {"coef_": counts.words, "intercept_": counts.priors}
 
     @property
     def fit_intercept(self) -> bool:  # type: ignore[override]
@@ -212,11 +212,11 @@ class LabelledGaussians(GaussianProblem):
         self.component_class, self.direct = component_class, True
 
     def _pass(self, at: Components, wanted: bool) -> tuple[float, Any]:
-        value, found = self.rows.sum(_labelled_step, at, self.component_class, wanted)
-        return float(value), self._sums(at, found) if wanted else None
+        value, result = self.rows.sum(_labelled_step, at, self.component_class, wanted)
+        return float(value), self._sums(at, result) if wanted else None
 
-    def _sums(self, at: Components, found: np.ndarray) -> Any:
-        return super()._sums(at._replace(kind="full" if self.kind == "tied" else at.kind), found)
+    def _sums(self, at: Components, result: np.ndarray) -> Any:
+        return super()._sums(at._replace(kind="full" if self.kind == "tied" else at.kind), result)
 
 
 def _labelled_step(block: Block, at: Components, classes: np.ndarray, wanted: bool) -> tuple[float, np.ndarray]:
@@ -283,13 +283,13 @@ class GaussianEM(SemiSupervised, GaussianMixtureClassifier):
             problem = LabelledGaussians(rows, self.covariance_type, self.reg_covar, self._owners(), type(self).__name__)
             self._take(start)
 
-            def watch(found: Components, value: float, gain: float) -> bool:
-                self._take(found)
-                return log.step(-value, max(gain, 0.0), **self._fitted(found))
+            def watch(components: Components, value: float, gain: float) -> bool:
+                self._take(components)
+                return log.step(-value, max(gain, 0.0), **self._fitted(components))
 
             try:
-                found = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch)
-                self.n_iter_, self.converged_ = found.n_iter, found.converged
+                solution = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch)
+                self.n_iter_, self.converged_ = solution.n_iter, solution.converged
             except KeyboardInterrupt:
                 self.n_iter_, self.converged_ = len(log.history), False
         return self
@@ -323,19 +323,19 @@ class GaussianEM(SemiSupervised, GaussianMixtureClassifier):
         factors = np.concatenate([part.factors for part in parts])
         return Components(self.covariance_type, weights, model.means_, np.empty(0), factors)
 
-    def _fitted(self, found: Components) -> dict[str, np.ndarray]:
+    def _fitted(self, components: Components) -> dict[str, np.ndarray]:
         owner = self._owners()
-        priors = np.bincount(owner, weights=found.weights)
+        priors = np.bincount(owner, weights=components.weights)
         return {
             "priors_": priors / priors.sum(),
             "component_class_": owner,
-            "weights_": found.weights / priors[owner],
-            "means_": found.means,
-            "precisions_cholesky_": np.ascontiguousarray(found.each(found.factors)),
+            "weights_": components.weights / priors[owner],
+            "means_": components.means,
+            "precisions_cholesky_": np.ascontiguousarray(components.each(components.factors)),
         }
 
-    def _take(self, found: Components) -> None:
-        for name, value in self._fitted(found).items():
+    def _take(self, components: Components) -> None:
+        for name, value in self._fitted(components).items():
             setattr(self, name, value)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:

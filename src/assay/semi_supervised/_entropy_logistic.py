@@ -41,7 +41,17 @@ from assay.theory.spaces import Linear
 
 
 class Terms(NamedTuple):
-    """The three terms of the objective, weighted as they enter it."""
+    """The three terms of the objective, weighted as they enter it.
+
+    Parameters
+    ----------
+    labelled : float
+        Loss of the rows with labels.
+    unlabelled : float
+        Entropy of the others.
+    penalty : float
+        Penalty of the weights.
+    """
 
     labelled: float
     unlabelled: float
@@ -174,7 +184,7 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
             reached[x.tobytes()] = terms, gradient
             return terms.objective, gradient
 
-        def told(intermediate_result: Any) -> None:
+        def callback(intermediate_result: Any) -> None:
             x = intermediate_result.x
             self.terms_, gradient = reached.get(x.tobytes()) or self._value(rows, x)
             reached.clear()
@@ -185,14 +195,14 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
 
         options = {"maxiter": self.max_iter, "maxfun": 20 * self.max_iter, "ftol": 0.0, "gtol": target, "maxcor": 20}
         try:
-            found = minimize(value_gradient, start, jac=True, method="L-BFGS-B", callback=told, options=options)
+            solution = minimize(value_gradient, start, jac=True, method="L-BFGS-B", callback=callback, options=options)
         except KeyboardInterrupt:
             log.stopped = True
             return
-        if not log.stopped and found.status == 1:
+        if not log.stopped and solution.status == 1:
             name = type(self).__name__
             warnings.warn(
-                f"{name}: not converged after {found.nit} steps; raise max_iter or tol.",
+                f"{name}: not converged after {solution.nit} steps; raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -168,10 +168,10 @@ class MaskedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner)
 
         def value_gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
             at = Layers.of(x, d, units)
-            found = rows.sum(_filled, at, self.center_, self.scale_, self.activation)
+            result = rows.sum(_filled, at, self.center_, self.scale_, self.activation)
             penalty = np.concatenate([at.W.ravel(), np.zeros(units), at.V.ravel(), np.zeros(d)]) * self.alpha
-            value = 0.5 * found[0] / size + 0.5 * float(penalty @ x)
-            return value, np.concatenate([part.ravel() for part in found[1:]]) / size + penalty
+            value = 0.5 * result[0] / size + 0.5 * float(penalty @ x)
+            return value, np.concatenate([part.ravel() for part in result[1:]]) / size + penalty
 
         def keep(x: np.ndarray) -> dict[str, np.ndarray]:
             W, b, V, c = (part.copy() for part in Layers.of(x, d, units))
@@ -179,7 +179,7 @@ class MaskedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner)
 
         best, self.n_iter_ = start, 0
 
-        def told(intermediate_result: Any) -> None:
+        def callback(intermediate_result: Any) -> None:
             nonlocal best
             best, self.n_iter_ = intermediate_result.x.copy(), self.n_iter_ + 1
             if log.step(float(intermediate_result.fun), 0.0, **keep(best)):
@@ -187,9 +187,9 @@ class MaskedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner)
 
         options = {"maxiter": self.max_iter, "maxfun": 20 * self.max_iter, "ftol": 0.0, "gtol": self.tol, "maxcor": 20}
         try:
-            found = minimize(value_gradient, start, jac=True, method="L-BFGS-B", callback=told, options=options)
-            if found.status == 1 and not log.stopped:
-                message = f"{type(self).__name__}: not converged after {found.nit} steps; raise max_iter or tol."
+            solution = minimize(value_gradient, start, jac=True, method="L-BFGS-B", callback=callback, options=options)
+            if solution.status == 1 and not log.stopped:
+                message = f"{type(self).__name__}: not converged after {solution.nit} steps; raise max_iter or tol."
                 warnings.warn(message, ConvergenceWarning, stacklevel=4)
         except KeyboardInterrupt:
             log.stopped = True

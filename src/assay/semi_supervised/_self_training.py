@@ -394,9 +394,9 @@ class VouchedClassifier(Wrapper):
         learner = clone(self._learner() if learner is None else learner)
         if not isinstance(learner, Learner):
             raise refuse(self, f"student and teacher must be learners of Assay; got {type(learner).__name__}.")
-        found = np.unique(codes)
-        if len(found) < len(self.classes_):
-            missing = self.classes_[np.setdiff1d(np.arange(len(self.classes_)), found)[0]]
+        result = np.unique(codes)
+        if len(result) < len(self.classes_):
+            missing = self.classes_[np.setdiff1d(np.arange(len(self.classes_)), result)[0]]
             raise refuse(
                 self,
                 f"every class needs a row that the teacher sees, and the split left none of class {missing}, of which "

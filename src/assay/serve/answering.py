@@ -17,9 +17,11 @@ import numpy as np
 from assay.claims.claim import Certificate
 from assay.data import RawTable, Table, raw_table
 from assay.data.places import Content
-from assay.data.readers import MISSING_WORDS
+from assay.data.readers import MISSING_WORDS, header_size, names
 from assay.data.records import from_records
 from assay.learning import TableModel
+from assay.learning.folded import FoldedTable
+from assay.serve.memory import LONGEST_HEADER, MOST_COLUMNS, RowCost
 from assay.serve.watching import Watch
 
 MOST_KEPT = 100_000
@@ -45,6 +47,9 @@ class Answers:
         self.tells_shares = bool(self.classes) and hasattr(model.learner, "predict_proba")
         self._names = [column.name for column in model.columns]
         self._levels = {column.name: frozenset(column.levels) for column in model.columns if column.levels}
+        encodings = [one.encoding for one in (model.members if isinstance(model, FoldedTable) else [model])]
+        width = sum(one.raw_width + one.arrays().width for one in encodings)
+        self._cost = RowCost(len(self._names), width, len(self.classes))
         self._run, self._number = token_hex(4), 0
         self._kept: OrderedDict[str, Any] = OrderedDict()
 
@@ -52,27 +57,31 @@ class Answers:
         """Return the answer to each request, or why there is none."""
         answers: dict[int, dict[str, Any] | Exception] = {}
         predict: dict[int, Any] = {}
-        for i, one in enumerate(asked):
+        for i, item in enumerate(asked):
             try:
-                if one.kind == "outcome":
-                    answers[i] = self._outcome(one)
+                if item.kind == "outcome":
+                    answers[i] = self._outcome(item)
                 else:
-                    predict[i] = self._rows(one)
+                    predict[i] = self._rows(item)
             except ValueError as error:
                 answers[i] = error
         read = dict(zip(predict, self._read(list(predict.values())), strict=True))
-        good = {i: one for i, one in read.items() if not isinstance(one, Exception)}
-        answers |= {i: one for i, one in read.items() if isinstance(one, Exception)}
+        good = {i: other_item for i, other_item in read.items() if not isinstance(other_item, Exception)}
+        answers |= {i: other_item for i, other_item in read.items() if isinstance(other_item, Exception)}
         if good:
             answers |= self._predicted(asked, good)
         return [answers[i] for i in range(len(asked))]
 
+    def cost(self, ask: Ask) -> int:
+        """Return a limit of the bytes that it takes to answer a request."""
+        return self._cost.of(ask.body, ask.csv, ask.coverage is not None)
+
     def _rows(self, ask: Ask) -> list[Any] | RawTable:
         """Return the rows of a request: records of JSON, or a table of CSV."""
         if ask.csv:
-            return raw_table(Content(ask.body, "the request"))
-        found = _json(ask.body)
-        rows = found.get("rows", [found]) if isinstance(found, dict) else found
+            return self._csv(Content(ask.body, "the request"))
+        result = _json(ask.body)
+        rows = result.get("rows", [result]) if isinstance(result, dict) else result
         if not isinstance(rows, list) or not rows:
             raise ValueError('send a row as an object of columns and values, or {"rows": [...]}.')
         for i, row in enumerate(rows):
@@ -82,6 +91,16 @@ class Answers:
                     f"row {i} (counted from 0) lacks the column {lacking[0]!r}; send null if it is unknown."
                 )
         return rows
+
+    def _csv(self, source: Content) -> RawTable:
+        """Return the columns of a CSV that the model has; every other costs Arrow a kilobyte."""
+        there = names(source) if header_size(source) <= LONGEST_HEADER else []
+        if not 0 < len(there) <= MOST_COLUMNS:
+            raise ValueError(f"the header has more than {LONGEST_HEADER} bytes or {MOST_COLUMNS} columns.")
+        lacking = [name for name in self._names if name not in there]
+        if lacking:
+            raise ValueError(f"the table lacks the column {lacking[0]!r}.")
+        return raw_table(source, only=[name for name in (*self._names, self.model.target.name) if name in there])
 
     def _table(self, rows: list[Any] | RawTable) -> RawTable:
         """Return a request as a table; words that stand for a gap in a CSV file do so here, unless they are levels."""
@@ -98,12 +117,12 @@ class Answers:
 
     def _read(self, requests: list[list[Any] | RawTable]) -> list[tuple[Table, np.ndarray] | Exception]:
         """Return the columns and the encoded rows of each request."""
-        records = [one for one in requests if isinstance(one, list)]
+        records = [request for request in requests if isinstance(request, list)]
         if len(records) > 1 and len(records) == len(requests):
-            together = self._read_one([row for one in records for row in one], lenient=True)
+            together = self._read_one([row for record in records for row in record], lenient=True)
             if not isinstance(together, Exception) and not _is_odd(together[0]):
-                return _cut(*together, [len(one) for one in records])
-        return [self._read_one(one) for one in requests]
+                return _cut(*together, [len(record) for record in records])
+        return [self._read_one(request) for request in requests]
 
     def _read_one(self, rows: list[Any] | RawTable, lenient: bool = False) -> tuple[Table, np.ndarray] | Exception:
         try:
@@ -116,16 +135,16 @@ class Answers:
     ) -> dict[int, dict[str, Any] | Exception]:
         """Return the answers to requests that could be read; the learner is called once for all of them, or for each by
         itself if it refuses a row."""
-        X = np.vstack([one for _, one in read.values()])
+        X = np.vstack([item for _, item in read.values()])
         try:
             predicted = self.model.learner.predict(X)
             shares = self.model.probabilities(X) if self.tells_shares else None
         except ValueError as error:
             if len(read) == 1:
                 return dict.fromkeys(read, error)
-            alone = [self._predicted(asked, {i: one}) for i, one in read.items()]
+            alone = [self._predicted(asked, {i: item}) for i, item in read.items()]
             return {i: answer for answers in alone for i, answer in answers.items()}
-        found: dict[int, dict[str, Any] | Exception] = {}
+        results: dict[int, dict[str, Any] | Exception] = {}
         start = 0
         for i, (table, own) in read.items():
             part = slice(start, start := start + len(own))
@@ -133,11 +152,11 @@ class Answers:
             try:
                 more = self._more(own, asked[i].coverage)
             except ValueError as error:
-                found[i] = error
+                results[i] = error
                 continue
             own_shares = None if shares is None else shares[part]
-            found[i] = self._answer(predicted[part], own_shares, more, table)
-        return found
+            results[i] = self._answer(predicted[part], own_shares, more, table)
+        return results
 
     def _answer(
         self, predicted: np.ndarray, shares: np.ndarray | None, more: list[dict[str, Any]], table: Table
@@ -151,7 +170,9 @@ class Answers:
             row["probabilities"] = dict(zip(map(str, self.classes), own, strict=True))
         notes = [f"column {name!r} has values unknown to the model: {', '.join(values[:5])}"
                  for name, values in table.unknown.items()]  # fmt: skip
-        notes += [f"column {one.name!r}: {one.note}" for one in table.columns.values() if one.has_unread_cells]
+        notes += [
+            f"column {column.name!r}: {column.note}" for column in table.columns.values() if column.has_unread_cells
+        ]
         return {"certificate": self.watch.certificate, "predictions": rows, "notes": notes}
 
     def _more(self, X: np.ndarray, coverage: float | None) -> list[dict[str, Any]]:
@@ -175,8 +196,8 @@ class Answers:
 
     def _outcome(self, ask: Ask) -> dict[str, Any]:
         """Count what came true: of predictions named by their ids, or of rows with the target."""
-        found = None if ask.csv else _json(ask.body)
-        told = found.get("outcomes", [found] if "outcome" in found else None) if isinstance(found, dict) else None
+        result = None if ask.csv else _json(ask.body)
+        told = result.get("outcomes", [result] if "outcome" in result else None) if isinstance(result, dict) else None
         if told is None:
             rows = self._table(self._rows(ask))
             rows.require(self.model.target.name)
@@ -188,10 +209,10 @@ class Answers:
 
     def _named(self, told: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return predictions by their ids, each once, and what came true."""
-        well = isinstance(told, list) and told and all(isinstance(one, dict) for one in told)
-        if not well or not all(one.keys() == {"id", "outcome"} for one in told):
+        well = isinstance(told, list) and told and all(isinstance(item, dict) for item in told)
+        if not well or not all(item.keys() == {"id", "outcome"} for item in told):
             raise ValueError('send {"outcomes": [{"id": ..., "outcome": ...}]}, or rows with the target.')
-        keys = [one["id"] for one in told]
+        keys = [item["id"] for item in told]
         unknown = [key for key in keys if not isinstance(key, str) or key not in self._kept]
         if unknown or len(set(keys)) < len(keys):
             which = unknown[0] if unknown else Counter(keys).most_common(1)[0][0]
@@ -199,7 +220,9 @@ class Answers:
                 f"there is no open prediction {which!r}: its outcome was told, or it is older than the last "
                 f"{MOST_KEPT} or than this run. Send the row with its target instead."
             )
-        truth = self.model.labels(from_records([{self.model.target.name: one["outcome"]} for one in told], "outcomes"))
+        truth = self.model.labels(
+            from_records([{self.model.target.name: item["outcome"]} for item in told], "outcomes")
+        )
         return np.array([self._kept.pop(key) for key in keys]), truth
 
 
@@ -212,7 +235,7 @@ def _json(body: bytes) -> Any:
 
 def _is_odd(table: Table) -> bool:
     """Tell whether something must be said about cells of a table."""
-    return bool(table.unknown) or any(one.has_unread_cells for one in table.columns.values())
+    return bool(table.unknown) or any(column.has_unread_cells for column in table.columns.values())
 
 
 def _cut(table: Table, X: np.ndarray, sizes: list[int]) -> list[tuple[Table, np.ndarray] | Exception]:

@@ -106,13 +106,13 @@ def _got(summary: str, reply: str) -> dict[str, Any]:
 
 
 def _posted(summary: str, body: dict[str, Any], reply: str, parameters: list[dict[str, Any]]) -> dict[str, Any]:
-    found = _got(summary, reply)
+    result = _got(summary, reply)
     refusals = {"400": "The rows cannot be read.", "401": "The token is missing or wrong.",
-                "413": "The body is too large.", "415": "Neither JSON nor CSV.", "503": "Too many wait."}  # fmt: skip
-    for code, said in refusals.items():
-        found["responses"][code] = {"description": said, "content": _reply("Refusal")}
+                "413": "Too large.", "415": "Neither JSON nor CSV.", "503": "Too much waits."}  # fmt: skip
+    for code, refusal in refusals.items():
+        result["responses"][code] = {"description": refusal, "content": _reply("Refusal")}
     content = {"application/json": {"schema": body}, "text/csv": {"schema": _TEXT}}
-    return {**found, "parameters": parameters, "requestBody": {"required": True, "content": content}}
+    return {**result, "parameters": parameters, "requestBody": {"required": True, "content": content}}
 
 
 def page(document: dict[str, Any]) -> str:
@@ -120,9 +120,9 @@ def page(document: dict[str, Any]) -> str:
     info, row = document["info"], document["components"]["schemas"]["Row"]
     parts = [f"<h1>{escape(info['title'])}</h1><p>{escape(info['description'])}</p>"]
     for path, methods in document["paths"].items():
-        for method, one in methods.items():
-            parts.append(f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(one['summary'])}</p>")
-            for parameter in one.get("parameters", ()):
+        for method, item in methods.items():
+            parts.append(f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(item['summary'])}</p>")
+            for parameter in item.get("parameters", ()):
                 parts.append(f"<p><code>?{parameter['name']}=</code> {escape(parameter['description'])}</p>")
     example = {name: (cell.get("examples") or [0])[0] for name, cell in row["properties"].items()}
     parts.append(f"<h2>A row</h2><pre>{escape(json.dumps(example, ensure_ascii=False, indent=1))}</pre>")

@@ -56,26 +56,28 @@ def bound_of(model: TableModel, certificate: Certificate | None) -> Bound | str:
         return "the model file holds no certificate."
     if certificate.named_columns:
         return "its bound is about new groups on average, not about single rows."
-    found = _of_folds(model, certificate) or _of_rows(model, certificate)
-    if found is None:
+    result = _of_folds(model, certificate) or _of_rows(model, certificate)
+    if result is None:
         return "nothing is proved about its error on new data."
-    return found if found.value < found.most else "its bound is vacuous."
+    return result if result.value < result.most else "its bound is vacuous."
 
 
 def _of_rows(model: TableModel, certificate: Certificate) -> Bound | None:
     value = certified(certificate, model.task)
     if value is None or model.task == "classify":
         return None if value is None else Bound(value)
-    claims = [one for one in certificate.claims if not one.is_fact and one.value == value and "clip" in one.params]
+    claims = [
+        claim for claim in certificate.claims if not claim.is_fact and claim.value == value and "clip" in claim.params
+    ]
     return Bound(value, float(claims[0].params["clip"])) if claims else None
 
 
 def _of_folds(model: TableModel, certificate: Certificate) -> Bound | None:
-    claim = next((one for one in certificate.claims if one.name.startswith("cross-validation.mean")), None)
+    claim = next((item for item in certificate.claims if item.name.startswith("cross-validation.mean")), None)
     if claim is not None and isinstance(model.learner, FoldVote):
         return Bound(of_vote(claim.value, len(model.learner.members)))
     if claim is not None and isinstance(model.learner, FoldMean):
-        low, high = (float(one) for one in model.learner.range_)
+        low, high = (float(item) for item in model.learner.range_)
         return Bound(claim.value, high - low, (low, high))
     return None
 
@@ -128,9 +130,9 @@ class Watch:
         self._model, self._file = model, file
         self.certificate = None if certificate is None else digest(certificate)
         self.delta = 0.05 if certificate is None else before_looks(certificate)
-        found = bound_of(model, certificate)
-        self.why = found if isinstance(found, str) else ""
-        self.bound = None if isinstance(found, str) else found
+        result = bound_of(model, certificate)
+        self.why = result if isinstance(result, str) else ""
+        self.bound = None if isinstance(result, str) else result
         self.promise = None if self.bound is None else Promise(self.bound.value / self.bound.most, alarm)
         self.windows = Windows(model)
         if file is not None and file.exists():

@@ -38,7 +38,7 @@ class Child:
         self, most_bytes: int, ready: tuple[str, ...] = (), folder: Path | None = None, tables: Path | None = None
     ) -> None:
         self._most_bytes, self._ready = most_bytes, ready
-        self._folders = [f"{one}{os.sep}" for one in (tables, folder) if one]
+        self._folders = [f"{item}{os.sep}" for item in (tables, folder) if item]
         self._env = os.environ | ({"TMPDIR": str(folder)} if folder else {})
         self._process: asyncio.subprocess.Process | None = None
         self._lock, self._birth = asyncio.Lock(), asyncio.Lock()
@@ -155,20 +155,20 @@ class Desk:
     def ask(self, task: str, seconds: float, **arguments: Any) -> Question:
         """Return the question, new or asked before and answered."""
         key = json.dumps([task, arguments], sort_keys=True)
-        found = self._kept.pop(key, None)
-        if found is None or found.refusal:
-            if sum(one.waiting for one in self._kept.values()) >= _WAITING:
+        result = self._kept.pop(key, None)
+        if result is None or result.refusal:
+            if sum(item.waiting for item in self._kept.values()) >= _WAITING:
                 raise Refused(Message("desk.busy"))
-            found = Question(self.child.ask(task, seconds, **arguments))
-        self._kept[key] = found
-        done = [name for name, one in self._kept.items() if not one.waiting]
+            result = Question(self.child.ask(task, seconds, **arguments))
+        self._kept[key] = result
+        done = [name for name, item in self._kept.items() if not item.waiting]
         for name in done[: max(0, len(self._kept) - _KEPT)]:
             del self._kept[name]
-        return found
+        return result
 
     async def end(self) -> None:
         """End the process and all that waits for it."""
-        await asyncio.gather(*(one.end() for one in self._kept.values()))
+        await asyncio.gather(*(item.end() for item in self._kept.values()))
         await self.child.end()
 
 

@@ -138,16 +138,16 @@ class Project:
         """Return where a study's files are."""
         return self.folder / "studies" / key
 
-    def keep_found(self, key: str, found: dict[str, Any]) -> None:
+    def keep_found(self, key: str, results: dict[str, Any]) -> None:
         """Write down what a study found."""
         with written_whole(self.study_folder(key) / "found.json") as path:
-            path.write_text(json.dumps(found), encoding="utf-8")
+            path.write_text(json.dumps(results), encoding="utf-8")
 
     def found(self, key: str) -> dict[str, Any] | None:
         """Return what a study found; None if it is not there, or cannot be read."""
         with suppress(OSError, ValueError):
-            found = json.loads((self.study_folder(key) / "found.json").read_text(encoding="utf-8"))
-            return found if isinstance(found, dict) else None
+            result = json.loads((self.study_folder(key) / "found.json").read_text(encoding="utf-8"))
+            return result if isinstance(result, dict) else None
         return None
 
     def close(self) -> None:

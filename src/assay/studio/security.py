@@ -180,11 +180,11 @@ class Guard:
     def _known(self, headers: dict[str, list[str]]) -> Session | None:
         for line in headers.get("cookie", []):
             try:
-                found = SimpleCookie(line).get(self.settings.cookie)
+                result = SimpleCookie(line).get(self.settings.cookie)
             except CookieError:
                 continue
-            if found is not None:
-                return self._sessions.get(_digest(found.value))
+            if result is not None:
+                return self._sessions.get(_digest(result.value))
         return None
 
     def _by_token(self, given: str) -> Response:

@@ -91,12 +91,12 @@ class Workspace:
 
     def _restored(self, record: StudyRecord) -> Run:
         """Return a study of an earlier life of the studio; one that still ran was interrupted."""
-        found = self.project.found(record.key)
-        if record.status == "running" or (record.status == "done" and found is None):
+        result = self.project.found(record.key)
+        if record.status == "running" or (record.status == "done" and result is None):
             record.status = "interrupted"
             self.project.keep(record)
         entry = self.tables.get(record.table) or TableEntry(record.table, record.name, {})
-        job = Ended(record.status, found, from_plain(record.refusal))
+        job = Ended(record.status, result, from_plain(record.refusal))
         return Run(record, entry, self.project.study_folder(record.key), job, self.project.owns(entry))
 
     def _drop_idle(self) -> None:
@@ -239,7 +239,7 @@ class Workspace:
         if running:
             await asyncio.wait([asyncio.ensure_future(job.done()) for job in running], timeout=_LAST_SECONDS)
         looks = [entry.looked for entry in self.tables.values()] + [run.verdict for run in self.runs.values()]
-        await asyncio.gather(*(one.end() for one in looks if one is not None))
+        await asyncio.gather(*(look.end() for look in looks if look is not None))
         await asyncio.gather(
             self.desk.end(), self.lab.end(), self.next.end(), *(run.job.end() for run in self.runs.values())
         )

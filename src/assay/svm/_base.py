@@ -139,15 +139,15 @@ class KernelMachine(Learner):
             chosen = choose_kernel(X)
             kernel, gamma = ("linear", 1.0) if not hasattr(chosen, "gamma") else ("rbf", chosen.gamma)
         self._set_kernel_numbers(kernel, gamma, X.shape[1])
-        found = self._kernel() if self._objects is None else Precomputed()
-        if not found.psd and (least := least_eigenvalue(found, X)) < 0:
+        result = self._kernel() if self._objects is None else Precomputed()
+        if not result.psd and (least := least_eigenvalue(result, X)) < 0:
             warnings.warn(
                 f"{type(self).__name__}: the Gram matrix of these rows has the eigenvalue {least:.3g} < 0, so the "
-                f"kernel {found!r} is no inner product: what is fitted need not be an optimum, and none is claimed.",
+                f"kernel {result!r} is no inner product: what is fitted need not be an optimum, and none is claimed.",
                 IndefiniteKernelWarning,
                 stacklevel=5,
             )
-        return found
+        return result
 
     def _set_kernel_numbers(self, kernel: Any, gamma: float, columns: int) -> None:
         kind = KINDS.index(kernel) if isinstance(kernel, str) and kernel in KINDS else -1
@@ -368,13 +368,13 @@ def dense(rows: Rows) -> tuple[np.ndarray, Any, np.ndarray | None]:
     return np.asarray(X), y, weight
 
 
-def offset(problem: Problem, found: Solution, group: int = 0) -> float:
+def offset(problem: Problem, solution: Solution, group: int = 0) -> float:
     """Return b: the mean of v - K beta -+ eps over the free support vectors, else the middle of the
     interval of all optimal b."""
-    if found.b is not None:
-        return found.b
-    beta, members = found.beta, problem.group == group
-    e = problem.v - found.F
+    if solution.b is not None:
+        return solution.b
+    beta, members = solution.beta, problem.group == group
+    e = problem.v - solution.F
     signed = e - problem.eps * np.sign(beta)
     free = members & (beta > problem.lo) & (beta < problem.hi) & (beta != 0)
     if free.any():

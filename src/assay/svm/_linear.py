@@ -83,8 +83,8 @@ class LinearMachine(LinearModel):
 
     def _problem(self, l1: bool = False) -> PenalisedProblem:
         """Return what every hyperplane of the machine minimises."""
-        found = PenalisedProblem(self.loss, 0.0 if l1 else 1.0, float(self.C), bool(self.fit_intercept))
-        return found._replace(l1=1.0 if l1 else None, column=self._column())
+        result = PenalisedProblem(self.loss, 0.0 if l1 else 1.0, float(self.C), bool(self.fit_intercept))
+        return result._replace(l1=1.0 if l1 else None, column=self._column())
 
     def _gap_claims(self, rows: Rows, problem: PenalisedProblem, row: int) -> Iterator[Claim | NotApplicable]:
         """Yield the gap of one hyperplane at the dual variables of the fit, and the enclosure where there is one
@@ -107,7 +107,7 @@ class LinearMachine(LinearModel):
         """Solve one problem after the other; those that an interruption leaves out have zero coefficients."""
         coef, intercept = np.zeros((len(problems), rows.n_features)), np.zeros(len(problems))
         random = check_random_state(self.random_state)
-        found: list[Optimum] = []
+        optimums: list[Optimum] = []
         for k, losses in enumerate(problems):
 
             def fitted(u: np.ndarray, k: int = k) -> dict[str, Any]:
@@ -115,9 +115,9 @@ class LinearMachine(LinearModel):
                 return self._fitted(coef.copy(), intercept.copy())
 
             watch = Watch(log, fitted)
-            if log.stopped or (found and found[-1].status == "interrupted"):
+            if log.stopped or (optimums and optimums[-1].status == "interrupted"):
                 nothing = np.zeros(rows.n_features + 1), np.zeros(rows.n_rows)
-                found.append(Optimum(*nothing, losses.at_zero, losses.at_zero, 0, "interrupted"))
+                optimums.append(Optimum(*nothing, losses.at_zero, losses.at_zero, 0, "interrupted"))
                 continue
             one = self._solve(rows, losses, random, watch)
             if one.status == "overflow" or not np.isfinite(one.objective + one.gap):
@@ -132,8 +132,8 @@ class LinearMachine(LinearModel):
                     f"{type(self).__name__}: hyperplane {k + 1} of {len(problems)}: objective {one.objective:.10g}, "
                     f"at most {one.gap:.2g} above the minimum, {one.n_iter} iterations, {one.status}"
                 )
-            found.append(one)
-        return found
+            optimums.append(one)
+        return optimums
 
     def _solve(self, rows: Rows, losses: Losses, random: Any, watch: Watch) -> Optimum:
         target = max(float(self.tol) ** 2, SMALL) * losses.at_zero
@@ -163,15 +163,15 @@ class LinearMachine(LinearModel):
         """Return the attributes that make the learner usable."""
         return {"coef_": coef, "intercept_": intercept}
 
-    def _keep(self, found: list[Optimum]) -> None:
-        coef = np.vstack([one.u[:-1] for one in found])
-        intercept = np.array([self._column() * one.u[-1] for one in found])
+    def _keep(self, optimums: list[Optimum]) -> None:
+        coef = np.vstack([result.u[:-1] for result in optimums])
+        intercept = np.array([self._column() * result.u[-1] for result in optimums])
         for name, value in self._fitted(coef, intercept).items():
             setattr(self, name, value)
-        self.dual_coef_ = np.vstack([one.theta for one in found])
-        self.n_iter_ = max(one.n_iter for one in found)
-        self.gap_ = max(one.gap for one in found)
-        short = {one.status for one in found} - {"converged"}
+        self.dual_coef_ = np.vstack([result.theta for result in optimums])
+        self.n_iter_ = max(result.n_iter for result in optimums)
+        self.gap_ = max(result.gap for result in optimums)
+        short = {result.status for result in optimums} - {"converged"}
         if short:
             how = "interrupted" if short & {"interrupted", "stopped"} else "not converged"
             warnings.warn(
@@ -306,8 +306,8 @@ class LinearSVC(LinearClassifierObjective, ClassifierMixin, LinearClassifier, Li
             return self._fit_together(rows, codes, weight, (X, y, sample_weight))
         problems = [self._losses(codes, weight, k) for k in self._told_apart()]
         with fit_log(self, self.max_iter * len(problems), X, y, sample_weight) as log:
-            found = self._minimise(rows, problems, log)
-        self._keep(found)
+            solution = self._minimise(rows, problems, log)
+        self._keep(solution)
         return self
 
     def _check(self) -> None:
@@ -328,13 +328,13 @@ class LinearSVC(LinearClassifierObjective, ClassifierMixin, LinearClassifier, Li
         target = max(float(self.tol) ** 2, SMALL)
         random = check_random_state(self.random_state)
         with fit_log(self, self.max_iter, *given) as log:
-            found = by_rows(self._in_memory(rows), codes, cost, self._column(), target, self.max_iter, random, log)
-        if found.status == "overflow":
+            result = by_rows(self._in_memory(rows), codes, cost, self._column(), target, self.max_iter, random, log)
+        if result.status == "overflow":
             raise refuse(self, "the entries are too large: sums of their squares overflow. Divide X by a constant.")
-        W, theta = found.u, found.theta
+        W, theta = result.u, result.theta
         if len(self.classes_) == 2:
             W, theta = W[1:] - W[:1], theta[1:]
-        self._keep([found._replace(u=w, theta=dual) for w, dual in zip(W, theta, strict=True)])
+        self._keep([result._replace(u=w, theta=dual) for w, dual in zip(W, theta, strict=True)])
         return self
 
     def _told_apart(self) -> list[int]:
@@ -350,10 +350,10 @@ class LinearSVC(LinearClassifierObjective, ClassifierMixin, LinearClassifier, Li
             return counts.sum() / (n_classes * counts)
         if self.class_weight is None:
             return np.ones(n_classes)
-        found = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
-        if not (np.isfinite(found) & (found > 0)).all():
+        result = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        if not (np.isfinite(result) & (result > 0)).all():
             raise refuse(self, f"class_weight must hold finite numbers > 0; got {self.class_weight!r}.")
-        return found
+        return result
 
     def _losses(self, codes: np.ndarray, weight: np.ndarray, k: int) -> Losses:
         """Return the problem that tells class k from the others."""
@@ -458,8 +458,8 @@ class LinearSVR(LinearRegressorObjective, RegressorMixin, LinearRegressor, Linea
         losses = self._losses(*targets_and_weights(rows))
         assert_all_finite(losses.t, estimator_name=type(self).__name__, input_name="y")
         with fit_log(self, self.max_iter, X, y, sample_weight) as log:
-            found = self._minimise(rows, [losses], log)
-        self._keep(found)
+            solution = self._minimise(rows, [losses], log)
+        self._keep(solution)
         return self
 
     def _fitted(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:

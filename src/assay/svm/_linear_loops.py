@@ -97,10 +97,10 @@ def scores_of(
     starts: np.ndarray, columns: Columns, values: np.ndarray, column: float, rows: np.ndarray, u: np.ndarray
 ) -> np.ndarray:
     """Return <(x_i, column), u> of the given rows."""
-    found = np.empty(rows.shape[0])
+    result = np.empty(rows.shape[0])
     for k in range(rows.shape[0]):
-        found[k] = score(starts, columns, values, rows[k], u[:-1]) + column * u[-1]
-    return found
+        result[k] = score(starts, columns, values, rows[k], u[:-1]) + column * u[-1]
+    return result
 
 
 @compiled
@@ -252,11 +252,11 @@ def measure(
 @compiled
 def row_squares(starts: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return |x_i|^2 of each row."""
-    found = np.zeros(starts.shape[0] - 1)
-    for i in range(found.shape[0]):
+    result = np.zeros(starts.shape[0] - 1)
+    for i in range(result.shape[0]):
         for k in range(starts[i], starts[i + 1]):
-            found[i] += values[k] * values[k]
-    return found
+            result[i] += values[k] * values[k]
+    return result
 
 
 @compiled
@@ -363,13 +363,13 @@ def sweep_columns(
 @compiled(reduction=True)
 def joint_row_squares(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     """Return |x_i|^2 of every row."""
-    found = np.empty(n)
+    result = np.empty(n)
     for i in range(n):
         total = 0.0
         for k in range(starts[i], starts[i + 1]):
             total += values[k] * values[k]
-        found[i] = total
-    return found
+        result[i] = total
+    return result
 
 
 @compiled

@@ -127,20 +127,20 @@ def by_newton(rows: Rows, losses: Losses, target: float, max_iter: int, watch: W
     """Minimise squared losses; with many rows started at the optimum of a sample."""
     objective = _Objective(rows, losses)
 
-    def told(u: np.ndarray, value: float, gradient: np.ndarray) -> bool:
+    def callback(u: np.ndarray, value: float, gradient: np.ndarray) -> bool:
         return watch is not None and watch.step(value, 0.5 * float(gradient @ gradient), u)
 
-    found = newton(
+    solution = newton(
         objective.value_gradient,
         objective.curvature,
         sampled_start(by_newton, rows, losses, target, max_iter),
         done=lambda u, gradient, half_decrement: 0.5 * float(gradient @ gradient) <= target,
         max_iter=max_iter,
-        on_step=told,
+        on_step=callback,
     )
-    gap = 0.5 * float(found.gradient @ found.gradient)
-    theta = losses.slopes(residuals(rows, losses, found.x), losses.t, losses.c)
-    return Optimum(found.x, theta, found.value, gap, found.n_iter, found.status)
+    gap = 0.5 * float(solution.gradient @ solution.gradient)
+    theta = losses.slopes(residuals(rows, losses, solution.x), losses.t, losses.c)
+    return Optimum(solution.x, theta, solution.value, gap, solution.n_iter, solution.status)
 
 
 def sampled_start(

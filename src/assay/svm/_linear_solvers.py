@@ -357,12 +357,12 @@ def by_interior(rows: Rows, losses: Losses, target: float, max_iter: int, watch:
         a = transposed_product(rows, losses, _by_row(side * fixed, losses))
         A = side[kept, None] * _gathered(rows, losses, owner[kept])
         near = Pieces(A, m[kept], c[kept], a, float(fixed @ m))
-        found = interior_point(near, u, least, max_iter - steps, watch)
-        u, steps, status = found.u, steps + found.n_iter, found.status
-        fixed[kept] = found.alpha
+        result = interior_point(near, u, least, max_iter - steps, watch)
+        u, steps, status = result.u, steps + result.n_iter, result.status
+        fixed[kept] = result.alpha
         theta = np.clip(_by_row(side * fixed, losses), -losses.c, losses.c)
         r = residuals(rows, losses, u)
-        gap = 0.5 * found.apart**2 + float(losses.brackets(r, theta).sum())
+        gap = 0.5 * result.apart**2 + float(losses.brackets(r, theta).sum())
         wrong = ~taken & (c > 0) & (on != (side * r[owner] > losses.epsilon))
         status = "converged" if gap <= target else status
         if status != "at rest" or (taken | (c == 0)).all():

@@ -55,14 +55,14 @@ class PairMachine:
     record."""
 
     def __init__(
-        self, rows: np.ndarray, beta: np.ndarray | None = None, b: float = 0.0, found: Solution | None = None
+        self, rows: np.ndarray, beta: np.ndarray | None = None, b: float = 0.0, solution: Solution | None = None
     ) -> None:
         self.rows, self.b = rows, b
         self.beta = np.zeros(len(rows)) if beta is None else beta
-        self.steps = 0 if found is None else found.steps
-        self.objective = 0.0 if found is None else found.objective
-        self.violation = np.inf if found is None else found.violation
-        self.status = "interrupted" if found is None else found.status
+        self.steps = 0 if solution is None else solution.steps
+        self.objective = 0.0 if solution is None else solution.objective
+        self.violation = np.inf if solution is None else solution.violation
+        self.status = "interrupted" if solution is None else solution.status
         self.rho = 1.0  # margin value of the scaled problem, for nu machines
 
 
@@ -432,8 +432,8 @@ def sigmoid_fit(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]
         )
 
     start = np.array([0.0, np.log((n_neg + 1.0) / (n_pos + 1.0))])
-    found = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-8})
-    return float(found.x[0]), float(found.x[1])
+    solution = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-8})
+    return float(solution.x[0]), float(solution.x[1])
 
 
 def probabilities(scores: np.ndarray, A: np.ndarray, B: np.ndarray, n_classes: int) -> np.ndarray:

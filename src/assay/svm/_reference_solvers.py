@@ -124,8 +124,8 @@ def subgradient(source: Tiles, problem: Problem, tol: float, steps: int = 20_000
         F += (K @ direction - F) * (2.0 / (t + 1))
         mean += t * beta
         weight += t
-    found = _solution(K, problem, mean / weight, steps, tol)
-    return found._replace(b=_best_offset(found.F, problem.v, cost)[0])
+    solution = _solution(K, problem, mean / weight, steps, tol)
+    return solution._replace(b=_best_offset(solution.F, problem.v, cost)[0])
 
 
 def _best_offset(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> tuple[float, np.ndarray]:
@@ -167,6 +167,20 @@ def problem_size(n_rows: int, n_features: float) -> ProblemSize:
     """Return d + 1 variables and n constraints (primal), n and n + 1 (dual), and which has fewer variables. With a
     kernel d is the dimension of its feature space, infinity for most. `SVC(solver="qp")` takes this route.
 
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    n_features : float
+        Dimension of the feature space.
+
+    Returns
+    -------
+    ProblemSize
+        Sizes of the problems.
+
+    Examples
+    --------
     >>> problem_size(1000, 3).route, problem_size(10, 1000).route
     ('qp-primal', 'qp-dual')
     """

@@ -80,11 +80,11 @@ def _gain_block(
 @compiled
 def _blocks(ends: np.ndarray) -> np.ndarray:
     """Return begin, end and group of blocks of at most _BLOCK variables, none of which spans two groups."""
-    found = [(0, 0, 0)]
+    results = [(0, 0, 0)]
     for g in range(len(ends) - 1):
         for begin in range(ends[g], ends[g + 1], _BLOCK):
-            found.append((begin, min(begin + _BLOCK, ends[g + 1]), g))
-    return np.array(found[1:])
+            results.append((begin, min(begin + _BLOCK, ends[g + 1]), g))
+    return np.array(results[1:])
 
 
 @compiled

@@ -150,20 +150,20 @@ class SVC(HingeObjective, SupportVectorClassifier):
         touch = _hulls_touch(source) if np.isinf(self.C) else None
         if self.solver == "smo":
             tell = None if watch is None else lambda found: watch(self._finished(rows, problem, found))
-            found = self._solve(source, problem, tell, touch)
+            result = self._solve(source, problem, tell, touch)
         else:
             from assay.svm import _reference_solvers
 
             route = self.solver if self.solver != "qp" else problem_size(len(rows), self._dimensions()).route
-            found = _reference_solvers.REFERENCE_SOLVERS[route](source, problem, float(self.tol))
-        if touch is not None and touch(found.beta, found.F):
+            result = _reference_solvers.REFERENCE_SOLVERS[route](source, problem, float(self.tol))
+        if touch is not None and touch(result.beta, result.F):
             raise refuse(
                 self,
                 "C=inf asks for a hard margin, but the convex hulls of the classes touch in this kernel's "
                 f"space: no margin exceeds {_LEAST_MARGIN:g} of the largest |phi(x)|. "
                 "Use a finite C, or a kernel that separates the classes.",
             )
-        return self._finished(rows, problem, found)
+        return self._finished(rows, problem, result)
 
     def _dimensions(self) -> float:
         """Return how many coordinates w has: the products that the kernel sums, infinitely many for most kernels."""
@@ -173,8 +173,8 @@ class SVC(HingeObjective, SupportVectorClassifier):
         whole = self.kernel == "poly" and float(degree).is_integer()
         return comb(d + int(degree) - (self.coef0 == 0), int(degree)) if whole else np.inf
 
-    def _finished(self, rows: np.ndarray, problem: Problem, found: Solution) -> PairMachine:
-        return PairMachine(rows, found.beta, offset(problem, found), found)
+    def _finished(self, rows: np.ndarray, problem: Problem, solution: Solution) -> PairMachine:
+        return PairMachine(rows, solution.beta, offset(problem, solution), solution)
 
     def margins(self, X: Any, y: Any, sample_weight: Any = None) -> "Margins":
         """Return margins, slack and the optimality case of each training row; two classes only."""
@@ -290,16 +290,16 @@ class NuSVC(SupportVectorClassifier):
         start = v * (filled(np.where(v > 0, cost, 0.0), share) + filled(np.where(v < 0, cost, 0.0), share))
         problem = Problem(np.zeros(len(v)), np.where(v > 0, 0.0, -cost), np.where(v > 0, cost, 0.0), 0.0, start, group)
         tell = None if watch is None else lambda found: watch(self._finished(rows, problem, found))
-        found = self._solve(source, problem, tell)
-        machine = self._finished(rows, problem, found)
-        if machine.rho <= 0 and found.status == "converged":
+        solution = self._solve(source, problem, tell)
+        machine = self._finished(rows, problem, solution)
+        if machine.rho <= 0 and solution.status == "converged":
             raise refuse(self, f"nu={self.nu!r} gives a margin of zero (rho = {machine.rho:.3g}); choose a smaller nu.")
         return machine
 
-    def _finished(self, rows: np.ndarray, problem: Problem, found: Solution) -> PairMachine:
-        inner, outer = offset(problem, found, 0), offset(problem, found, 1)  # b - rho and b + rho
+    def _finished(self, rows: np.ndarray, problem: Problem, solution: Solution) -> PairMachine:
+        inner, outer = offset(problem, solution, 0), offset(problem, solution, 1)  # b - rho and b + rho
         rho, b = 0.5 * (outer - inner), 0.5 * (inner + outer)
         scale = rho if rho > 0 else 1.0  # an unfinished fit may have no margin yet
-        machine = PairMachine(rows, found.beta / scale, b / scale, found)
+        machine = PairMachine(rows, solution.beta / scale, b / scale, solution)
         machine.rho = rho
         return machine

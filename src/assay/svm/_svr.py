@@ -52,13 +52,13 @@ class _OneFunction(PairStepMachine):
     def _solve(self, source: Tiles, problem: Problem, X: np.ndarray, y: Any, give_up: GiveUp | None = None) -> Solution:
         with FitLog(self, 1_000_000, X, y) as log:
 
-            def tell(found: Solution) -> bool:
-                self._tell(len(log.history) + 1, found.objective, found.violation)
+            def tell(solution: Solution) -> bool:
+                self._tell(len(log.history) + 1, solution.objective, solution.violation)
                 if not log.watched:
-                    return log.step(found.objective, found.violation)
-                self._keep(X, problem, found)
+                    return log.step(solution.objective, solution.violation)
+                self._keep(X, problem, solution)
                 fitted = {name: getattr(self, name) for name in _FITTED}
-                return log.step(found.objective, found.violation, **fitted)
+                return log.step(solution.objective, solution.violation, **fitted)
 
             return solve(
                 source,
@@ -77,28 +77,28 @@ class _OneFunction(PairStepMachine):
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
 
-    def _function(self, problem: Problem, found: Solution) -> tuple[np.ndarray, float]:
+    def _function(self, problem: Problem, solution: Solution) -> tuple[np.ndarray, float]:
         """Return beta of each row, and b."""
-        return found.beta, offset(problem, found)
+        return solution.beta, offset(problem, solution)
 
-    def _keep(self, X: np.ndarray, problem: Problem, found: Solution) -> None:
-        beta, b = self._function(problem, found)
+    def _keep(self, X: np.ndarray, problem: Problem, solution: Solution) -> None:
+        beta, b = self._function(problem, solution)
         support = np.flatnonzero(beta)
         self._store_support(X, support)
         self.pair_coef_ = beta[support][None, :]
         self.intercept_ = np.array([b])
         self._require_finite_function(self.pair_coef_, self.intercept_)
-        self.n_iter_ = found.steps
-        self.violation_ = found.violation
-        self.fit_status_ = int(found.status != "converged")
+        self.n_iter_ = solution.steps
+        self.violation_ = solution.violation
+        self.fit_status_ = int(solution.status != "converged")
         self.shape_fit_ = X.shape
 
-    def _report(self, found: Solution) -> None:
+    def _report(self, solution: Solution) -> None:
         self._tell_end()
-        if found.status == "converged":
+        if solution.status == "converged":
             return
-        how = "interrupted" if found.status == "interrupted" else f"stopped after {found.steps} steps"
-        warnings.warn(self._shortfall(how, found.violation), ConvergenceWarning, stacklevel=3)
+        how = "interrupted" if solution.status == "interrupted" else f"stopped after {solution.steps} steps"
+        warnings.warn(self._shortfall(how, solution.violation), ConvergenceWarning, stacklevel=3)
 
     @property
     def dual_coef_(self) -> np.ndarray:
@@ -207,15 +207,15 @@ class SVR(_Regressor):
         bound = np.where(weight > 0, float(self.C), 0.0) * np.where(weight > 0, weight, 1.0)
         problem, source = one_group(target, -bound, bound, self.epsilon_), self._tiles(kernel, features)
         too_long = _too_long(source, target, self.epsilon_) if np.isinf(self.C) else None
-        found = self._solve(source, problem, features, target, too_long)
-        if too_long is not None and too_long(found.beta, found.F):
+        solution = self._solve(source, problem, features, target, too_long)
+        if too_long is not None and too_long(solution.beta, solution.F):
             raise refuse(
                 self,
                 f"C=inf asks for a function within {self.epsilon_:g} of every target, and in this kernel's space there "
                 "is none of reasonable length. Use a finite C, a larger epsilon, or another kernel.",
             )
-        self._keep(features, problem, found)
-        self._report(found)
+        self._keep(features, problem, solution)
+        self._report(solution)
         return self
 
     @property
@@ -286,16 +286,16 @@ class NuSVR(_Regressor):
             side,
         )
         twice = source.take(np.concatenate([np.arange(n), np.arange(n)]))
-        found = self._solve(twice, problem, features, target)
-        self._keep(features, problem, found)
-        self._report(found)
+        solution = self._solve(twice, problem, features, target)
+        self._keep(features, problem, solution)
+        self._report(solution)
         return self
 
-    def _function(self, problem: Problem, found: Solution) -> tuple[np.ndarray, float]:
+    def _function(self, problem: Problem, solution: Solution) -> tuple[np.ndarray, float]:
         n = len(problem.v) // 2
-        above, below = offset(problem, found, 0), offset(problem, found, 1)
+        above, below = offset(problem, solution, 0), offset(problem, solution, 1)
         self.epsilon_ = np.array(max(0.5 * (above - below), 0.0))
-        return found.beta[:n] + found.beta[n:], 0.5 * (above + below)
+        return solution.beta[:n] + solution.beta[n:], 0.5 * (above + below)
 
 
 @dataclass(eq=False, repr=False)
@@ -346,9 +346,9 @@ class OneClassSVM(OneClassObjective, OutlierMixin, _OneFunction):
         kernel = self._set_kernel(X)
         start = filled(weight, float(self.nu) * float(weight.sum()))
         problem = one_group(np.zeros(len(X)), np.zeros(len(X)), weight, start=start)
-        found = self._solve(self._tiles(kernel, X), problem, X, y)
-        self._keep(X, problem, found)
-        self._report(found)
+        solution = self._solve(self._tiles(kernel, X), problem, X, y)
+        self._keep(X, problem, solution)
+        self._report(solution)
         return self
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:

@@ -87,13 +87,13 @@ def unions(column: np.ndarray, k: int) -> Iterator[int]:
 
 def boxes(rows: np.ndarray) -> set[int]:
     """Return the masks of all boxes: intersections of one interval for each coordinate."""
-    found = {(1 << len(rows)) - 1}
+    results = {(1 << len(rows)) - 1}
     for column in rows.T:
         spans = set(unions(column, 1))
-        if len(found) * len(spans) > 50 * _MOST_MASKS:
+        if len(results) * len(spans) > 50 * _MOST_MASKS:
             raise ValueError(f"Boxes: too many boxes on {len(rows)} points; ask about fewer points.")
-        found = {mask & span for mask in found for span in spans}
-    return found
+        results = {mask & span for mask in results for span in spans}
+    return results
 
 
 @dataclass(frozen=True)

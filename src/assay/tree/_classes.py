@@ -219,9 +219,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> np.ndarray:
         """Return the mean prediction at the grid over the other columns, by the tree alone; scikit-learn's partial
         dependence asks for it."""
-        found, columns = np.zeros(len(grid)), np.asarray(target_features, dtype=np.intp)
-        self.tree_.compute_partial_dependence(np.ascontiguousarray(grid, dtype=np.float32), columns, found)
-        return found
+        result, columns = np.zeros(len(grid)), np.asarray(target_features, dtype=np.intp)
+        self.tree_.compute_partial_dependence(np.ascontiguousarray(grid, dtype=np.float32), columns, result)
+        return result
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predictions: values of leaves, which do not round."""
@@ -426,7 +426,21 @@ class CART(DecisionTreeClassifier):
 
 class ColumnScore(NamedTuple):
     """Gain and intrinsic value in bits, gain ratio, Gini index, and the threshold of a numeric column (None
-    if nominal)."""
+    if nominal).
+
+    Parameters
+    ----------
+    gain : float
+        Information gain, in bits.
+    intrinsic_value : float
+        Entropy of the branches, in bits.
+    gain_ratio : float
+        Gain over intrinsic value.
+    gini_index : float
+        Weighted Gini impurity of the branches.
+    threshold : float or None
+        Threshold of a numeric column; None: nominal.
+    """
 
     gain: float
     intrinsic_value: float
@@ -442,6 +456,22 @@ def column_scores(X: Any, y: Any, *, nominal: Any = None) -> list[ColumnScore | 
     the rows whose value is
     known (a share rho of all); a nominal column has a branch for each level, a numeric one two.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    y : array-like
+        Labels.
+    nominal : array-like or None
+        Which columns are nominal; None: none.
+
+    Returns
+    -------
+    list of ColumnScore or None
+        The scores, None for a column with one value.
+
+    Examples
+    --------
     >>> column_scores([[1.0], [2.0], [3.0], [4.0]], ["a", "a", "b", "b"])[0]
     ColumnScore(gain=1.0, intrinsic_value=1.0, gain_ratio=1.0, gini_index=0.0, threshold=2.5)
     """
@@ -450,11 +480,11 @@ def column_scores(X: Any, y: Any, *, nominal: Any = None) -> list[ColumnScore | 
     n_classes = int(counts_of_outputs[0])
     levels = nominal_levels(reader)
     method = Method("gain", "multiway", "fractional", levels, n_classes, Limits())
-    found: list[ColumnScore | None] = []
+    results: list[ColumnScore | None] = []
     rows = data.dense("column_scores")
     for f, split in enumerate(column_splits(rows, data.y, np.ones(len(data.y)), method)):
         if split is None:
-            found.append(None)
+            results.append(None)
             continue
         x = rows[:, f]
         known = ~np.isnan(x)
@@ -464,5 +494,5 @@ def column_scores(X: Any, y: Any, *, nominal: Any = None) -> list[ColumnScore | 
         shares = counts.sum(axis=1) / known.sum()
         iv = float(-(shares[shares > 0] * np.log2(shares[shares > 0])).sum())
         gini = float((shares * impurity(counts, "gini")).sum())
-        found.append(ColumnScore(split.gain, iv, split.ratio, gini, split.threshold))
-    return found
+        results.append(ColumnScore(split.gain, iv, split.ratio, gini, split.threshold))
+    return results

@@ -264,7 +264,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
 def counts_of(classes: Any) -> np.ndarray:
     """Return the number of classes of each output: of `classes_`, a list of such arrays, or None for numbers."""
     outputs = [] if classes is None else classes if isinstance(classes, list) else [classes]
-    return np.array([len(one) for one in outputs], dtype=np.int64)
+    return np.array([len(output) for output in outputs], dtype=np.int64)
 
 
 def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:

@@ -81,17 +81,17 @@ def as_text(nodes: Nodes, words: Words) -> str:
 
 def as_rules(nodes: Nodes, words: Words) -> list[RuleLine]:
     """Return one rule for each leaf; their conditions exclude each other and cover everything."""
-    found: list[RuleLine] = []
+    rule_lines: list[RuleLine] = []
     stack: list[tuple[int, tuple[str, ...]]] = [(0, ())]
     while stack:
         at, conditions = stack.pop()
         if nodes.child[at] < 0:
             purity = float(nodes.value[at].max()) if words.classes is not None else 1.0
-            found.append(RuleLine(conditions, words.prediction(nodes, at), float(nodes.weight[at]), purity))
+            rule_lines.append(RuleLine(conditions, words.prediction(nodes, at), float(nodes.weight[at]), purity))
             continue
         branches = words.conditions(nodes, at)
         stack += [(int(nodes.child[at]) + v, (*conditions, text)) for v, text in reversed(list(enumerate(branches)))]
-    return found
+    return rule_lines
 
 
 def as_html(nodes: Nodes, words: Words) -> str:
@@ -203,24 +203,24 @@ def row_counts(nodes: Nodes, leaf_rows: np.ndarray | None) -> np.ndarray:
 
 
 def _levels(nodes: Nodes) -> list[np.ndarray]:
-    found, level = [], nodes.root.astype(np.int64)
+    results, level = [], nodes.root.astype(np.int64)
     while len(level):
-        found.append(level)
+        results.append(level)
         level = nodes.children_of(level)
-    return found
+    return results
 
 
 def ways_down(nodes: Nodes, ends: np.ndarray) -> csr_matrix:
     """Return (rows, nodes) with a 1 for every node on the way of each row, from the nodes where they end (rows,)."""
     parent, at = nodes.parents(), ends.astype(np.int64)
     ahead = np.append(0, np.cumsum(nodes.depths()[at] + 1))
-    found, place = np.empty(ahead[-1], dtype=np.int64), ahead[1:] - 1
+    result, place = np.empty(ahead[-1], dtype=np.int64), ahead[1:] - 1
     while len(at):
-        found[place] = at
+        result[place] = at
         above = parent[at]
         going = above >= 0
         at, place = above[going], place[going] - 1
-    return csr_matrix((np.ones(len(found), dtype=np.int64), found, ahead), shape=(len(ends), len(parent)))
+    return csr_matrix((np.ones(len(result), dtype=np.int64), result, ahead), shape=(len(ends), len(parent)))
 
 
 class ReadableTree:
@@ -383,8 +383,8 @@ def impurity_importances(nodes: Nodes, n_columns: int) -> np.ndarray:
     tree = np.searchsorted(bounds, inner, side="right") - 1
     drops = (load[inner] - below) / np.maximum(nodes.weight[nodes.root[tree]], 1e-300)
     pairs, place = np.unique(tree * n_columns + nodes.column[inner], return_inverse=True)
-    found = np.bincount(place, drops, len(pairs))
-    totals = np.bincount(pairs // n_columns, found, len(nodes.root))[pairs // n_columns]
-    shares = np.where(totals > 0, found / np.where(totals > 0, totals, 1.0), 0.0)
+    result = np.bincount(place, drops, len(pairs))
+    totals = np.bincount(pairs // n_columns, result, len(nodes.root))[pairs // n_columns]
+    shares = np.where(totals > 0, result / np.where(totals > 0, totals, 1.0), 0.0)
     mean = np.bincount(pairs % n_columns, shares, n_columns) / len(nodes.root)
     return mean / mean.sum() if mean.sum() > 0 else mean

@@ -225,11 +225,11 @@ def stored_arrays(nodes: Nodes) -> dict[str, np.ndarray]:
 
 def _branches(child: np.ndarray, table: np.ndarray, tables: np.ndarray) -> np.ndarray:
     """Return the number of children of each node: 2 at a threshold, as many as the table of a nominal split names."""
-    found = np.where(child >= 0, 2, 0).astype(np.int32)
+    result = np.where(child >= 0, 2, 0).astype(np.int32)
     named = np.flatnonzero((child >= 0) & (table >= 0))
     if len(named):
-        found[named] = tables.max(axis=1)[table[named]] + 1
-    return found
+        result[named] = tables.max(axis=1)[table[named]] + 1
+    return result
 
 
 def one_leaf(value: np.ndarray) -> Nodes:

@@ -204,11 +204,11 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         def judged(w: np.ndarray) -> Cut:
             return Cut(*_placed(X @ w, counts, self.criterion, least, w))
 
-        found = thread_map(judged, unit + directions, n_jobs=self.n_jobs if X.size > 100_000 else 1)
-        usable = [cut for cut in found if np.isfinite(cut.gain)]
+        result = thread_map(judged, unit + directions, n_jobs=self.n_jobs if X.size > 100_000 else 1)
+        usable = [cut for cut in result if np.isfinite(cut.gain)]
         if not usable:
             return None
-        best = max(usable[: sum(np.isfinite(cut.gain) for cut in found[:d])], key=lambda cut: cut.gain, default=None)
+        best = max(usable[: sum(np.isfinite(cut.gain) for cut in result[:d])], key=lambda cut: cut.gain, default=None)
         for cut in usable:
             if best is None or cut.gain > best.gain + 1e-9 * abs(best.gain):
                 best = cut
@@ -224,14 +224,14 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
             return []
         scaled = np.ascontiguousarray((X[:, used] - mean[used]) / deviation[used])
         groups = np.unique(y) if len(np.unique(y)) > 2 else np.unique(y)[1:]
-        found = []
+        results = []
         for k in groups:
             w = np.zeros(X.shape[1])
             v = DIRECTIONS[self.learner](scaled, np.where(y == k, 1.0, -1.0), weight, seed)
             w[used] = v / deviation[used]
             length = np.abs(w).max()
-            found.append(w / length if np.isfinite(length) and length > 0 else np.zeros_like(w))
-        return found
+            results.append(w / length if np.isfinite(length) and length > 0 else np.zeros_like(w))
+        return results
 
     def _soften(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
         W, t = self.node_weights_.copy(), self.node_threshold_.copy()
@@ -433,8 +433,8 @@ def trained(tree: SoftTree, X: np.ndarray, y: np.ndarray, w: np.ndarray, max_ite
         W, t, scores = (part.reshape(shape) for part, shape in zip(np.split(z, ends[:-1]), shapes))
         return SoftTree(W, t, tree.child, scores)
 
-    def packed(one: SoftTree) -> np.ndarray:
-        return np.concatenate([one.W.ravel(), one.t, one.scores.ravel()])
+    def packed(soft_tree: SoftTree) -> np.ndarray:
+        return np.concatenate([soft_tree.W.ravel(), soft_tree.t, soft_tree.scores.ravel()])
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
         loss, gradient = loss_and_gradient(unpacked(z), X, y, w)
@@ -444,5 +444,5 @@ def trained(tree: SoftTree, X: np.ndarray, y: np.ndarray, w: np.ndarray, max_ite
         return tree
     from scipy.optimize import minimize
 
-    found = minimize(objective, packed(tree), jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
-    return unpacked(found.x)
+    solution = minimize(objective, packed(tree), jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
+    return unpacked(solution.x)

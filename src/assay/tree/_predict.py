@@ -119,13 +119,13 @@ def weighted_values(nodes: Nodes, root: int, X: np.ndarray) -> np.ndarray:
 def visits(nodes: Nodes, root: int, X: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
     """Return (node, rows, shares): where rows end, and with which share of their weight; shares of a row sum
     to 1."""
-    found = []
+    results = []
     stack = [(int(root), np.arange(len(X)), np.ones(len(X)))]
     while stack:
         at, rows, share = stack.pop()
         if nodes.child[at] < 0 or not len(rows):
             if len(rows):
-                found.append((at, rows, share))
+                results.append((at, rows, share))
             continue
         table = nodes.tables[nodes.table[at]] if nodes.table[at] >= 0 else None
         x = X[rows, nodes.column[at]]
@@ -133,7 +133,7 @@ def visits(nodes: Nodes, root: int, X: np.ndarray) -> list[tuple[int, np.ndarray
         first, k = int(nodes.child[at]), int(nodes.n_children[at])
         unseen = ~known & ~np.isnan(x)
         if unseen.any():
-            found.append((at, rows[unseen], share[unseen]))
+            results.append((at, rows[unseen], share[unseen]))
         lost = ~known & ~unseen
         weight = nodes.weight[first : first + k]
         for v in range(k):
@@ -143,7 +143,7 @@ def visits(nodes: Nodes, root: int, X: np.ndarray) -> list[tuple[int, np.ndarray
             stack.append((first + v, rows[mine], share[mine]))
             if nodes.missing[at] < 0 and lost.any() and weight[v] > 0:
                 stack.append((first + v, rows[lost], share[lost] * weight[v] / weight.sum()))
-    return found
+    return results
 
 
 # Sums of trees on bins
@@ -214,13 +214,13 @@ class SumOfTrees:
 
     def sums(self, rows: Rows, base: np.ndarray) -> np.ndarray:
         """Return the scores of all rows (rows, outputs): `base` (outputs,) and the values of all trees."""
-        found = np.empty((rows.n_rows, self.n_outputs))
+        result = np.empty((rows.n_rows, self.n_outputs))
 
         def place(start: int, scores: np.ndarray) -> None:
-            found[start : start + len(scores)] = scores
+            result[start : start + len(scores)] = scores
 
         rows.collect(place, _sums_of, self, base)
-        return found
+        return result
 
 
 def _sums_of(block: Block, trees: SumOfTrees, base: np.ndarray) -> np.ndarray:

@@ -180,9 +180,9 @@ class GroupMean(ClippedRisk):
 
     def bets(self, means: np.ndarray) -> Bets:
         """Return bets on groups with these means, whose digests are those of their rows."""
-        found = Bets()
-        found.add(means, [digest_of_set(one) for one in self.digests])
-        return found
+        result = Bets()
+        result.add(means, [digest_of_set(digest) for digest in self.digests])
+        return result
 
     def observed(self) -> float:
         return float(np.mean(self.totals / self.sizes)) * (1 - 1e-9) - 1e-9 * self.clip

@@ -78,8 +78,8 @@ class Decoded(Combined):
     def wrong_bits(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return how many bits of each row's code word are not certainly right."""
         wrong = np.zeros(len(X), dtype=np.int64)
-        for t, one in enumerate(self.readings):
-            votes, unsure = Reading(one.member, VOTE, 2).values(X)
+        for t, reading in enumerate(self.readings):
+            votes, unsure = Reading(reading.member, VOTE, 2).values(X)
             bit, wanted = votes[:, 1] - votes[:, 0], self.code[codes, t]
             wrong += (wanted != 0) & ~((bit == wanted) & (unsure[:, 0] == 0))
         return wrong
@@ -89,7 +89,7 @@ class Decoded(Combined):
         """How many wrong bits no decoding error can come from; -1 if scores, not bits, are decoded, or if scores break
         ties that need not agree with the members' votes."""
         if self.decoding in (PAIRS, LARGEST):
-            return 0 if all(one.link >= 0 for one in self.readings) else -1
+            return 0 if all(reading.link >= 0 for reading in self.readings) else -1
         return corrected_bits(self.code) if self.decoding == HAMMING else -1
 
 

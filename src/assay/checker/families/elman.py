@@ -85,15 +85,15 @@ class Recurrent(Predictor):
         if np.any(lengths != np.floor(lengths)) or np.any(lengths < 1) or np.any(lengths > self.steps):
             raise Rejected(f"a sequence must have from 1 to {self.steps} steps")
         series = X[:, 1:] if self.steps > 1 else X
-        found, state, error = [], np.zeros((n, len(self.b))), np.zeros((n, len(self.b)))
+        results, state, error = [], np.zeros((n, len(self.b))), np.zeros((n, len(self.b)))
         for t in range(self.steps):
             x, mask = series[:, t * d : (t + 1) * d], (lengths >= self.steps - t)[:, None]
             sums, off = _affine([(x, np.zeros_like(x), self.into), (state, error, self.again)], self.b)
             after = np.where(mask, self._activated(sums), state)
             after_error = np.where(mask, self._unit_error(sums, off), error)
-            found.append(Step(x, mask, state, error, sums, off, after, after_error))
+            results.append(Step(x, mask, state, error, sums, off, after, after_error))
             state, error = after, after_error
-        return found
+        return results
 
     def _activated(self, Z: np.ndarray) -> np.ndarray:
         if self.unit == "relu":
@@ -213,14 +213,14 @@ class ThroughTime(Rule):
         return P - Y, above(P * (np.expm1(2 * e.max(axis=1, keepdims=True)) + rounding_error) + 2 * U)
 
     def measure(self) -> float:
-        found = []
+        results = []
         for place, part in enumerate(self.parts):
             rate = self.alpha if place in (0, 1, 3) else 0.0
             mean, off = self.total[place] / self.rows, self.error[place] / self.rows
-            found.append(
+            results.append(
                 np.abs(mean + rate * part) + above(off, self.added) + 8 * U * (np.abs(mean) + rate * np.abs(part))
             )
-        return norm_above(np.concatenate([one.ravel() for one in found]))
+        return norm_above(np.concatenate([result.ravel() for result in results]))
 
 
 _SENTENCE = Sentence.plain(

@@ -52,10 +52,10 @@ class Encoded(Predictor):
         return rows, column_range(whole)
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found, errors = self.inner.scores(*self._rows(X))
-        if not np.isfinite(found).all() or np.isnan(errors).any():
+        result, errors = self.inner.scores(*self._rows(X))
+        if not np.isfinite(result).all() or np.isnan(errors).any():
             raise Refused("a score overflows: rows and coefficients are too large to be multiplied")
-        return found, errors
+        return result, errors
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return self.inner.row_errors(self._rows(X)[0])
@@ -103,28 +103,30 @@ class FoldMeans(Predictor):
 
 def _members(members: list[Any]) -> tuple[Encoded, ...]:
     """Return the members with the places of their columns."""
-    if not 2 <= len(members) <= 1000 or not all(isinstance(one, TableModel) and one.records for one in members):
+    if not 2 <= len(members) <= 1000 or not all(
+        isinstance(member, TableModel) and member.records for member in members
+    ):
         raise Rejected("there must be two or more models of folds, and each the model of a table")
-    ends = np.cumsum([0, *(one.columns for one in members)]).tolist()
-    return tuple(Encoded(one, start, ends[-1]) for one, start in zip(members, ends))
+    ends = np.cumsum([0, *(member.columns for member in members)]).tolist()
+    return tuple(Encoded(member, start, ends[-1]) for member, start in zip(members, ends))
 
 
 def read_votes(members: list[Any], classes: tuple[str, ...]) -> FoldVotes:
     """Return the vote of the members, whose classes must be among these."""
-    found = _members(members)
-    if any(one.classes is None or not set(one.classes) <= set(classes) for one in found):
+    result = _members(members)
+    if any(item.classes is None or not set(item.classes) <= set(classes) for item in result):
         raise Rejected("the models of the folds must be classifiers of the same classes")
-    return FoldVotes(found, classes)
+    return FoldVotes(result, classes)
 
 
 def read_means(members: list[Any], range_: np.ndarray, classes: None) -> FoldMeans:
     """Return the mean of the members, which must be regressions."""
-    found = _members(members)
+    result = _members(members)
     if range_.shape != (2,) or not range_[0] < range_[1]:
         raise Rejected("range_ must be the least and the largest prediction")
-    if any(one.classes is not None or one.inner.loss != "absolute" for one in found):
+    if any(item.classes is not None or item.inner.loss != "absolute" for item in result):
         raise Rejected("the models of the folds must be regressions")
-    return FoldMeans(found, range_)
+    return FoldMeans(result, range_)
 
 
 class OfFolds(Rule):
@@ -179,7 +181,7 @@ class FoldBaseline(OfFolds):
             self.bets[k].add(0.5 + 0.5 * alone - 0.5 * other, [digests[i] for i in mine.tolist()])
 
     def observed(self) -> float:
-        seen = float(np.mean([2 * one.mean - 1 for one in self.bets]))
+        seen = float(np.mean([2 * bet.mean - 1 for bet in self.bets]))
         return seen if self.claim.direction == "upper" else -seen
 
     def measure(self) -> float:
@@ -236,16 +238,16 @@ class FoldLoss(OfFolds):
     def _outside(self) -> list[np.ndarray]:
         """Return the sorted targets outside each fold, after comparing their range with the one stated."""
         targets = np.concatenate(self.targets)
-        found = [np.sort(targets[self.fold != k]) for k in range(self.folds)]
-        for k, one in enumerate(found):
-            if not len(one) or one[0] != self.low[k] or one[-1] != self.high[k]:
+        results = [np.sort(targets[self.fold != k]) for k in range(self.folds)]
+        for k, result in enumerate(results):
+            if not len(result) or result[0] != self.low[k] or result[-1] != self.high[k]:
                 raise Rejected(f"low and high are not the range of the targets outside fold {k}")
         if self.model.low < self.low.max() or self.model.high > self.high.min():
             raise Rejected("the model's range is not within that of the targets outside every fold")
-        return found
+        return results
 
     def observed(self) -> float:
-        return float(np.mean([one.mean * width for one, width in zip(self.bets, self.high - self.low)]))
+        return float(np.mean([bet.mean * width for bet, width in zip(self.bets, self.high - self.low)]))
 
     def measure(self) -> float:
         self._outside()
@@ -272,7 +274,7 @@ class FoldMedian(FoldLoss):
 
     def observed(self) -> float:
         pairs = zip(self.bets, self.high - self.low)
-        seen = float(np.mean([(2 * one.mean - 1) * width for one, width in pairs]))
+        seen = float(np.mean([(2 * item.mean - 1) * width for item, width in pairs]))
         return seen if self.claim.direction == "upper" else -seen
 
     def measure(self) -> float:
@@ -280,11 +282,11 @@ class FoldMedian(FoldLoss):
             if self.constants[k] != outside[(len(outside) - 1) // 2]:
                 raise Rejected(f"constant {k} is not the lower median of the targets outside fold {k}")
         prove_limits(self)
-        found = []
+        results = []
         for k, limit in enumerate(self.limits.tolist()):
             width = Fraction(float(self.high[k])) - Fraction(float(self.low[k]))
-            found.append((2 * Fraction(min(limit, 1.0)) - 1) * width)
-        return self.signed_mean(found)
+            results.append((2 * Fraction(min(limit, 1.0)) - 1) * width)
+        return self.signed_mean(results)
 
 
 _MEAN_LOSS = Sentence.plain(

@@ -31,7 +31,7 @@ class Inverted(Combined):
     def _combined(self, said: Any) -> tuple[np.ndarray, np.ndarray]:
         """Both ends of the interval of g are inverted, which is monotone; exp and the sums round by a few units."""
         middle, errors = said[0]
-        low, at, high = (self._at(one) for one in (middle - errors, middle, middle + errors))
+        low, at, high = (self._at(item) for item in (middle - errors, middle, middle + errors))
         rounding = 32 * U * (abs(self.start) + self.unit * (1 + np.exp(np.clip(middle + errors, 0.0, self.top))))
         return at, above(np.maximum(high - at, at - low) + rounding, 8)
 
@@ -45,7 +45,7 @@ def read_inverted(members: list[Predictor], links: np.ndarray, scale: np.ndarray
         raise Rejected("there must be one member, a regression, whose number is read as it is")
     if scale.shape != (3,) or not (scale[1] > 0 and 0 <= scale[2] <= _LARGEST):
         raise Rejected("target_scale_ must hold a, u > 0 and t from 0 to 700")
-    return Inverted(readings(members, links, 0), *(float(one) for one in scale))
+    return Inverted(readings(members, links, 0), *(float(item) for item in scale))
 
 
 FAMILY = Family(

@@ -75,10 +75,10 @@ def read_stored(X: np.ndarray, y: np.ndarray, numbers: np.ndarray, classes: tupl
 
 def read_prototypes(X: np.ndarray, y: np.ndarray, numbers: np.ndarray, classes: Any) -> Prototypes:
     """Return the prototypes after the same checks."""
-    found = read_stored(X, y, numbers, classes)
-    if (found.k, found.metric, found.weights) != (1, 0, 0):
+    result = read_stored(X, y, numbers, classes)
+    if (result.k, result.metric, result.weights) != (1, 0, 0):
         raise Rejected("the model is not the label of the nearest prototype")
-    return Prototypes(found.X, found.y, 1, 0, 0, classes)
+    return Prototypes(result.X, result.y, 1, 0, 0, classes)
 
 
 class AboutStored(Rule):
@@ -118,8 +118,8 @@ class Neighbors(AboutStored):
         super().block(view)
         inside, at = view.pick(self.queries)
         if len(at):
-            found = self.model.nearest(view.X, own=view.start)[at]
-            self.right += int(np.sum(np.all(np.sort(found, axis=1) == self.shown[inside], axis=1)))
+            result = self.model.nearest(view.X, own=view.start)[at]
+            self.right += int(np.sum(np.all(np.sort(result, axis=1) == self.shown[inside], axis=1)))
 
     def measure(self) -> float:
         if self.claim.value != len(self.queries):

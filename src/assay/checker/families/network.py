@@ -75,12 +75,12 @@ class Network(Predictor):
 
     def passes(self, X: np.ndarray) -> "list[Pass]":
         """Return what every layer receives and says, with errors row by row."""
-        found, A, error = [], X, np.zeros(X.shape)
+        results, A, error = [], X, np.zeros(X.shape)
         for W, b in zip(self.weights, self.intercepts, strict=True):
             Z, off = A @ W + b, _sum_error(np.abs(A), error, W, b)
-            found.append(Pass(A, error, Z, off))
+            results.append(Pass(A, error, Z, off))
             A, error = self.activated(Z), _unit_error(off, self.unit)
-        return found
+        return results
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ def read_network(sizes: np.ndarray, weights: np.ndarray, codes: np.ndarray, clas
     outputs = shapes[-1][1]
     if classes is not None and (codes[1] or outputs != (1 if len(classes) == 2 else len(classes))):
         raise Rejected(f"a network with {outputs} outputs does not tell {len(classes)} classes apart")
-    found, at = [], 0
+    results, at = [], 0
     for a, b in shapes:
-        found.append(weights[at : at + a * b].reshape(a, b))
+        results.append(weights[at : at + a * b].reshape(a, b))
         at += a * b
     intercepts = np.split(weights[at:], np.cumsum([b for _, b in shapes])[:-1])
-    return Network(found, intercepts, UNITS[int(codes[0])], bool(codes[1]), classes)
+    return Network(results, intercepts, UNITS[int(codes[0])], bool(codes[1]), classes)
 
 
 class SeveralLabels(Network):
@@ -140,10 +140,10 @@ def read_classifier(
         raise Rejected("several_labels_ must be 0 or 1")
     if not several:
         return read_network(sizes, weights, codes, classes)
-    found = read_network(sizes, weights, codes, None)
-    if found.weights[-1].shape[1] != len(classes):
-        raise Rejected(f"a network with {found.weights[-1].shape[1]} outputs does not tell {len(classes)} labels")
-    return SeveralLabels(found.weights, found.intercepts, found.unit, found.exponential, None)
+    result = read_network(sizes, weights, codes, None)
+    if result.weights[-1].shape[1] != len(classes):
+        raise Rejected(f"a network with {result.weights[-1].shape[1]} outputs does not tell {len(classes)} labels")
+    return SeveralLabels(result.weights, result.intercepts, result.unit, result.exponential, None)
 
 
 class NetworkGradient(Rule):
@@ -235,15 +235,15 @@ class NetworkGradient(Rule):
     def measure(self) -> float:
         if not self.mass > 0:
             raise Rejected("the weights of the rows are all zero")
-        found, layers = [], len(self.model.weights)
+        results, layers = [], len(self.model.weights)
         loss = gamma(self.rows + 16)  # of the sum of the row weights and of the division by it
         for place, weights in enumerate([*self.model.weights, *self.model.intercepts]):
             rate = self.decay if place < layers else self.free
             mean = self.share * self.total[place] / self.mass
             error = self.share * self.error[place] / self.mass * (1 + 2 * loss) + loss * np.abs(mean)
             error = above(error + 4 * U * (np.abs(mean) + np.abs(rate * weights)), self.blocks + 8)
-            found.append(np.abs(mean + rate * weights) + error)
-        return norm_above(np.concatenate([one.ravel() for one in found]))
+            results.append(np.abs(mean + rate * weights) + error)
+        return norm_above(np.concatenate([result.ravel() for result in results]))
 
 
 _GRADIENT = Sentence(

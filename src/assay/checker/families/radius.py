@@ -93,13 +93,13 @@ def _read(X: np.ndarray, y: np.ndarray, numbers: np.ndarray, classes: tuple[str,
 
 
 def read_classifier(X: Any, y: Any, numbers: Any, outlier: Any, classes: tuple[str, ...]) -> WithinRadius:
-    found = _read(X, y, numbers, classes)
+    result = _read(X, y, numbers, classes)
     codes = np.rint(y)
     if np.any(codes != y) or codes.min() < 0 or codes.max() >= len(classes):
         raise Rejected("the labels of the stored rows are not positions in classes_")
     if outlier.shape != (1,) or not -1 <= outlier[0] < len(classes):
         raise Rejected("outlier_code_ must be a position in classes_, or -1")
-    parts = found.radius, found.metric, found.weights, classes, int(outlier[0])
+    parts = result.radius, result.metric, result.weights, classes, int(outlier[0])
     return WithinRadius(X, codes.astype(np.int64), *parts)
 
 

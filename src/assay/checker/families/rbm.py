@@ -203,8 +203,8 @@ class LikelihoodGradient(ExactRule):
             own += p @ S
             other += p @ chances
         loose = above(math.expm1(above(worst + off + 64 * U)) + slack + gamma(2**machine.columns + 64))
-        found = [pairs, own, other] if machine is self.model else [pairs.T, other, own]
-        return found, loose
+        result = [pairs, own, other] if machine is self.model else [pairs.T, other, own]
+        return result, loose
 
     def measure(self) -> float:
         expected, loose = self._expected()

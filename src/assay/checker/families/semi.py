@@ -133,15 +133,17 @@ class VouchedRisk(Rule):
         labelled, unlabelled = np.concatenate(self.keys), keys_of(self.model.unlabelled)
         check_drawn(labelled[self.kept], labelled[~self.kept], "the rows kept from the teacher")
         check_drawn(unlabelled, labelled, "the rows without labels")
-        if self.count("repeated") != (found := repeated(unlabelled, labelled)):
-            raise Rejected(f"repeated is {self.params['repeated']}, recounted {found}")
+        if self.count("repeated") != (result := repeated(unlabelled, labelled)):
+            raise Rejected(f"repeated is {self.params['repeated']}, recounted {result}")
 
     def _differ(self) -> int:
         X, differ = self.model.unlabelled, 0
         for start in range(0, len(X), _ROWS):
             self.context.clock.check()
             part = X[start : start + _ROWS]
-            (own, sure), (other, other_sure) = (decided(one, part) for one in (self.model.student, self.model.teacher))
+            (own, sure), (other, other_sure) = (
+                decided(item, part) for item in (self.model.student, self.model.teacher)
+            )
             differ += int(np.sum(~sure | ~other_sure | (own != other)))
         return differ
 

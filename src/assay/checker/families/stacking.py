@@ -58,7 +58,7 @@ class Stacked(Combined):
 
     def _at(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         W, b = self.linear.W, self.linear.b
-        said = [one.values(X) for one in self.readings]
+        said = [reading.values(X) for reading in self.readings]
         said += [(X, np.zeros_like(X))] if self.passes else []
         skip = [self.skipped(values.shape[1], at) for at, (values, _) in enumerate(said)]
         Z = np.column_stack([values[:, k:] for k, (values, _) in zip(skip, said)])

@@ -116,7 +116,7 @@ class ChosenCost(CostRisk):
         options = matrices(self.model.cost)
         if self.count("options") != len(options):
             raise Rejected(f"there are {len(options)} options")
-        if not any(np.array_equal(self.model.matrix, one) for one in options):
+        if not any(np.array_equal(self.model.matrix, option) for option in options):
             raise Rejected("matrix_ is none of the options that are fixed in advance")
         self.delta = self.delta / len(options)
         seed, size = self.count("seed"), self.count("held", 1)

@@ -109,7 +109,7 @@ class Counts:
         if not np.isfinite(words).all():
             raise Refused("underflow leaves the probability of a word open")
         n = len(gamma)
-        value, size = (np.bincount(self.owner, self.counts * one, n) for one in (words, 2 * np.abs(words) + 1))
+        value, size = (np.bincount(self.owner, self.counts * item, n) for item in (words, 2 * np.abs(words) + 1))
         more, rest = dirichlet_terms(gamma, alpha, logs)
         return value + more, size + rest
 
@@ -118,8 +118,8 @@ def dirichlet_terms(weights: np.ndarray, prior: np.ndarray, logs: np.ndarray) ->
     """Return -KL(Dirichlet(weights), Dirichlet(prior)) of each row, and the size of its terms; prior one per column."""
     total, whole, parts = weights.sum(axis=1), float(gammaln(prior.sum())), gammaln(prior)
     terms = (prior - weights) * logs, gammaln(weights)
-    value = sum(one.sum(axis=1) for one in terms) - gammaln(total) + whole - parts.sum()
-    size = sum(np.abs(one).sum(axis=1) for one in terms) + np.abs(gammaln(total)) + abs(whole)
+    value = sum(term.sum(axis=1) for term in terms) - gammaln(total) + whole - parts.sum()
+    size = sum(np.abs(term).sum(axis=1) for term in terms) + np.abs(gammaln(total)) + abs(whole)
     return value, size + np.abs(parts).sum() + len(prior) + weights.sum(axis=1)
 
 
@@ -177,8 +177,8 @@ class Bound(TopicRule):
             gamma = some.improved(some.flat(self.model.alpha), self.model.alpha, _STEPS)
             values, sizes = some.bounds(gamma, self.model.alpha)
             total, size = total + math.fsum(values), size + math.fsum(sizes)
-        found, slack = total / self.words, _ROUNDING * (1 + size) / self.words
-        return float(above(abs(found - self.center) + slack + 4 * U * abs(self.center)))
+        result, slack = total / self.words, _ROUNDING * (1 + size) / self.words
+        return float(above(abs(result - self.center) + slack + 4 * U * abs(self.center)))
 
 
 class Monotone(TopicRule):
@@ -215,8 +215,8 @@ class Monotone(TopicRule):
 
     def _better(self, some: Counts, gamma: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         alpha, tol = self.model.alpha, self.tol if self.tol > 0 else -1.0
-        ends = [some.improved(one, alpha, self.inner, tol) for one in (gamma, np.ones_like(gamma))]
-        (old, old_size), (new, new_size) = (some.bounds(one, alpha) for one in ends)
+        ends = [some.improved(item, alpha, self.inner, tol) for item in (gamma, np.ones_like(gamma))]
+        (old, old_size), (new, new_size) = (some.bounds(end, alpha) for end in ends)
         better = new > old
         return np.where(better[:, None], ends[1], ends[0]), np.maximum(new, old), np.where(better, new_size, old_size)
 

@@ -189,11 +189,11 @@ class OnePass(Rule):
             W[self.codes[i]] += self.table[i]
             W[k] -= self.table[i]
             places.append(at - 1)
-        found = np.array(places, dtype=np.int64)
-        borders = np.maximum(np.concatenate([[0], found + 1, [n]]), self.skipped)
-        if len(found) != len(model.vectors) or not np.array_equal(np.diff(borders), model.votes):
+        result = np.array(places, dtype=np.int64)
+        borders = np.maximum(np.concatenate([[0], result + 1, [n]]), self.skipped)
+        if len(result) != len(model.vectors) or not np.array_equal(np.diff(borders), model.votes):
             raise Rejected("the pass over these rows meets other mistakes than those that the model is made of")
-        return found
+        return result
 
     def _compare(self, j: int, i: int, taken: int) -> None:
         model = self.model

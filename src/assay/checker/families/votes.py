@@ -47,7 +47,7 @@ class Vote(Combined):
     classes: tuple[str, ...] | None
 
     def _combined(self, said: Any) -> tuple[np.ndarray, np.ndarray]:
-        values = sum(w * one for w, (one, _) in zip(self.weights.tolist(), said))
+        values = sum(w * item for w, (item, _) in zip(self.weights.tolist(), said))
         slack = sum(w * error for w, (_, error) in zip(self.weights.tolist(), said))
         if self.needed >= 0:
             last = np.full(len(values), self.needed * self.total)
@@ -61,7 +61,7 @@ class Vote(Combined):
     @property
     def _rounding(self) -> float:
         """Votes with whole weights are counted without rounding."""
-        whole = all(one.link == 0 for one in self.readings) and np.all(self.weights == np.floor(self.weights))
+        whole = all(reading.link == 0 for reading in self.readings) and np.all(self.weights == np.floor(self.weights))
         exact = whole and self.total < 2**40 and self.needed * 2**10 == math.floor(self.needed * 2**10)
         return 0.0 if exact else gamma(2 * len(self.weights) + 8)
 
@@ -84,8 +84,8 @@ class Mean(Combined):
 
     def _combined(self, said: Any) -> tuple[np.ndarray, np.ndarray]:
         shares = (self.weights / self.weights.sum()).tolist()
-        values = sum(w * one for w, (one, _) in zip(shares, said))
-        size = sum(w * np.abs(one) for w, (one, _) in zip(shares, said))
+        values = sum(w * item for w, (item, _) in zip(shares, said))
+        size = sum(w * np.abs(item) for w, (item, _) in zip(shares, said))
         slack = sum(w * error for w, (_, error) in zip(shares, said))
         return values, above(slack, len(said) + 4) + gamma(4 * len(said) + 8) * size
 
@@ -102,10 +102,10 @@ def read_vote(
     _check_weights(weights, members)
     if needed.shape != () or not (needed == -1 or 0 <= needed < 1):
         raise Rejected("needed_ must be a share below 1, or -1")
-    found = readings(members, links, len(classes))
-    if any(one.link in (SCORE, BALANCE, RAW) for one in found):
+    result = readings(members, links, len(classes))
+    if any(item.link in (SCORE, BALANCE, RAW) for item in result):
         raise Rejected("a vote reads votes or shares of its members")
-    return Vote(found, weights, float(needed), classes)
+    return Vote(result, weights, float(needed), classes)
 
 
 def read_mean(members: list[Predictor], weights: np.ndarray, links: np.ndarray, classes: Any) -> Mean:
@@ -142,8 +142,8 @@ class SimplexGap(Rule):
         if not len(at):
             return
         X = view.X[at]
-        said = [one.values(X) for one in self.model.readings]
-        values = np.stack([one for one, _ in said], axis=1)  # (rows, members, outputs)
+        said = [reading.values(X) for reading in self.model.readings]
+        values = np.stack([item for item, _ in said], axis=1)  # (rows, members, outputs)
         errors = np.stack([error for _, error in said], axis=1)
         if np.any(errors >= 0.5):
             raise Refused("rounding leaves a vote of a member open")

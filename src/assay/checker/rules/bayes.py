@@ -96,8 +96,8 @@ class CountsOfRows(Rule):
 
     def block(self, view: View) -> None:
         member = np.eye(len(self.model.classes))[view.known_codes] * view.weight[:, None]
-        found, whole = self.model.tally(view.X, member)
-        self.sums += found
+        result, whole = self.model.tally(view.X, member)
+        self.sums += result
         self.class_sums += member.sum(axis=0)
         self.seen += len(view.X)
         self.exact &= whole and bool(np.all(view.weight % 1 == 0))
@@ -172,11 +172,11 @@ class ColumnTables(Joint):
     @property
     def parts(self) -> list[tuple[int, slice]]:
         """Position and place in the tables of each column of levels."""
-        at, found = 0, []
+        at, results = 0, []
         for j in np.flatnonzero(self.n_levels >= 0):
-            found.append((int(j), slice(at, at + int(self.n_levels[j]))))
+            results.append((int(j), slice(at, at + int(self.n_levels[j]))))
             at += int(self.n_levels[j])
-        return found
+        return results
 
     @property
     def numeric(self) -> np.ndarray:
@@ -185,7 +185,7 @@ class ColumnTables(Joint):
     @cached_property
     def tables(self) -> np.ndarray:
         """ln of (n + alpha + m p) / (N + alpha S + m), (K, S)."""
-        found = np.zeros(self.counts.shape)
+        result = np.zeros(self.counts.shape)
         alpha, m = self.smoothing
         for _, part in self.parts:
             n, size = self.counts[:, part], part.stop - part.start
@@ -194,8 +194,8 @@ class ColumnTables(Joint):
             share = n.sum(axis=0) / n.sum() if n.sum() > 0 else np.full(size, 1 / size)
             below = n.sum(axis=1, keepdims=True) + alpha * size + m
             with np.errstate(divide="ignore", invalid="ignore"):
-                found[:, part] = np.where(below > 0, logs((n + alpha + m * share) / below), -math.log(size))
-        return found
+                result[:, part] = np.where(below > 0, logs((n + alpha + m * share) / below), -math.log(size))
+        return result
 
     def codes(self, x: np.ndarray, part: slice) -> np.ndarray:
         """Return the place of each value among the levels, -1 if it is none of them."""
@@ -203,10 +203,10 @@ class ColumnTables(Joint):
         if not len(levels):
             return np.full(len(x), -1)
         at = np.minimum(np.searchsorted(levels, x), len(levels) - 1)
-        found = np.where(levels[at] == x, at, -1)
-        if not self.gaps and np.any(found < 0):
+        result = np.where(levels[at] == x, at, -1)
+        if not self.gaps and np.any(result < 0):
             raise Refused("a column holds a level that the model does not know")
-        return found
+        return result
 
     def terms(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         total = np.repeat(logs(self.prior)[None], len(X), axis=0)
@@ -226,13 +226,13 @@ class ColumnTables(Joint):
         return total, sizes
 
     def tally(self, X: np.ndarray, member: np.ndarray) -> tuple[np.ndarray, bool]:
-        found = np.zeros(self.counts.shape)
+        result = np.zeros(self.counts.shape)
         for j, part in self.parts:
             code = self.codes(X[:, j], part)
             there, table = code >= 0, np.zeros((part.stop - part.start, member.shape[1]))
             np.add.at(table, code[there], member[there])
-            found[:, part] = table.T
-        return found, True
+            result[:, part] = table.T
+        return result, True
 
     @property
     def dimension(self) -> int | None:

@@ -69,27 +69,27 @@ class MixedFamilies(Families):
     def _cost(self, codes: np.ndarray, child: int, parents: tuple[int, ...]) -> tuple[float, float]:
         if not self.net.sizes[child]:
             return self.regression(codes, child, parents)
-        if any(not self.net.sizes[one] for one in parents):
+        if any(not self.net.sizes[parent] for parent in parents):
             return math.inf, 0.0
         return super()._cost(codes, child, parents)
 
     def regression(self, codes: np.ndarray, child: int, parents: tuple[int, ...]) -> tuple[float, float]:
         """Return the cost of a number's family, and how far rounding can move it."""
         place = {node: k for k, node in enumerate(np.flatnonzero(np.array(self.net.sizes) == 0).tolist())}
-        states = [one for one in parents if self.net.sizes[one]]
-        used = [place[one] for one in (*parents, child) if one in place]
-        q, k = math.prod(self.net.sizes[one] for one in states), len(used) - 1
+        states = [parent for parent in parents if self.net.sizes[parent]]
+        used = [place[item] for item in (*parents, child) if item in place]
+        q, k = math.prod(self.net.sizes[state] for state in states), len(used) - 1
         if q > MOST_CELLS:
             raise Refused("the regressions of a family are too many to be numbered")
         config = np.zeros(codes.shape[1], dtype=np.int64)
-        for one in states:
-            config = config * self.net.sizes[one] + codes[one]
+        for state in states:
+            config = config * self.net.sizes[state] + codes[state]
         order, (_, sizes) = np.argsort(config, kind="stable"), np.unique(config, return_counts=True)
         z, shift = self.columns.z[used], float(self.columns.shifts[used[-1]])
-        found = [likelihood(z[:, at], shift) for at in np.split(order, np.cumsum(sizes)[:-1])]
+        results = [likelihood(z[:, at], shift) for at in np.split(order, np.cumsum(sizes)[:-1])]
         n, deviation = codes.shape[1], float(np.log(self.columns.deviations[used[-1]]))
-        parts = self.factor * (k + 2) * q, -math.fsum(one for one, _ in found), n * deviation
-        error = math.fsum(off for _, off in found) + gamma(n + 64) * n * (abs(deviation) + 1)
+        parts = self.factor * (k + 2) * q, -math.fsum(item for item, _ in results), n * deviation
+        error = math.fsum(off for _, off in results) + gamma(n + 64) * n * (abs(deviation) + 1)
         return float(sum(parts)), float(above(error + gamma(64) * sum(map(abs, parts)), 64))
 
 
@@ -143,7 +143,7 @@ class MixedLocalOptimum(MixedFamilies, LocalOptimum):
         self.factor, self.most = self.number("factor", zero=True), self.count("max_parents")
 
     def _gain(self, child: int, before: set[int], after: set[int]) -> float:
-        if self.net.sizes[child] and any(not self.net.sizes[one] for one in after):
+        if self.net.sizes[child] and any(not self.net.sizes[node] for node in after):
             return -math.inf
         return super()._gain(child, before, after)
 
@@ -202,15 +202,15 @@ class Query(Rule):
         told = self.param(name)
         if not isinstance(told, Mapping):
             raise Rejected(f"{name} must name states by node")
-        found = {}
+        results = {}
         for node, state in told.items():
             if node not in self.net.names or state not in self.net.levels[self.net.names.index(node)]:
                 raise Rejected(
                     f"{name} names {str(node)[:40]!r} = {str(state)[:40]!r}, which the network does not have"
                 )
             at = self.net.names.index(node)
-            found[at] = self.net.levels[at].index(state)
-        return found
+            results[at] = self.net.levels[at].index(state)
+        return results
 
     def logs(self, known: Mapping[int, int], kept: Collection[int], maximised: Collection[int] = ()) -> np.ndarray:
         """Return ln of the joint probability of `known` and each state of `kept`, in order, summed over the other nodes
@@ -219,14 +219,19 @@ class Query(Rule):
         others = {node for where, _ in factors for node in where} - set(kept) - set(maximised)
         for group, together in ((others, _log_sum), (set(maximised) - set(known), _max)):
             while group:
-                node = min(group, key=lambda one: (self._cells(factors, one), one))
+                node = min(group, key=lambda item: (self._cells(factors, item), item))
                 group.discard(node)
                 self.context.clock.check()
                 if self._cells(factors, node) > MOST_CELLS:
                     raise Refused("the tables of the query are too large")
-                where, table = _product([one for one in factors if node in one[0]], self.net.sizes)
-                factors = [one for one in factors if node not in one[0]]
-                factors.append((tuple(one for one in where if one != node), together(table, where.index(node))))
+                where, table = _product([factor for factor in factors if node in factor[0]], self.net.sizes)
+                factors = [factor for factor in factors if node not in factor[0]]
+                factors.append(
+                    (
+                        tuple(other_item for other_item in where if other_item != node),
+                        together(table, where.index(node)),
+                    )
+                )
         return _product(factors, self.net.sizes)[1]
 
     def _factors(self, nodes: Collection[int], known: Mapping[int, int]) -> tuple[list[Factor], float]:
@@ -238,19 +243,21 @@ class Query(Rule):
             if node not in needed:
                 needed.add(node)
                 waiting += self.net.parents[node]
-        found, size, steps = [], 0.0, 16
+        results, size, steps = [], 0.0, 16
         for node in sorted(needed):
             family = (*self.net.parents[node], node)
             with np.errstate(divide="ignore"):
                 logs = np.log(self.net.shares(node))
-            cut = logs[tuple(known[one] if one in known else slice(None) for one in family)]
-            found.append((tuple(one for one in family if one not in known), cut))
+            cut = logs[tuple(known[item] if item in known else slice(None) for item in family)]
+            results.append((tuple(item for item in family if item not in known), cut))
             size += float(np.max(np.abs(np.where(np.isfinite(cut), cut, 0.0)), initial=0.0))
             size, steps = size + math.log(self.net.sizes[node]) + 1, steps + 2 * self.net.sizes[node] + 24
-        return found, float(above(gamma(steps) * (size + 1), 8))
+        return results, float(above(gamma(steps) * (size + 1), 8))
 
     def _cells(self, factors: list[Factor], node: int) -> int:
-        return math.prod(self.net.sizes[one] for one in {one for where, _ in factors if node in where for one in where})
+        return math.prod(
+            self.net.sizes[item] for item in {item for where, _ in factors if node in where for item in where}
+        )
 
 
 def _product(factors: list[Factor], sizes: tuple[int, ...]) -> Factor:
@@ -299,16 +306,16 @@ class Posterior(Query):
     def measure(self) -> float:
         told = np.split(self.witness("marginals", sum(self.net.sizes)), np.cumsum(self.net.sizes)[:-1])
         worst = 0.0
-        for node, one in enumerate(told):
+        for node, item in enumerate(told):
             if node in self.given:
-                found, off = np.eye(self.net.sizes[node])[self.given[node]], 0.0
+                result, off = np.eye(self.net.sizes[node])[self.given[node]], 0.0
             else:
                 logs = self.logs(self.given, [node])
                 if not np.isfinite(logs).any():
                     raise Rejected("the states that are given have probability 0")
-                found, off = (
+                result, off = (
                     np.exp(logs - _log_sum(logs, 0)),
                     math.expm1(2 * self.error + gamma(self.net.sizes[node] + 8)),
                 )
-            worst = largest(worst, float(above(np.max(np.abs(found - one) + off * found), 4)))
+            worst = largest(worst, float(above(np.max(np.abs(result - item) + off * result), 4)))
         return worst

@@ -42,14 +42,14 @@ class Net:
 
     def codes(self, X: np.ndarray) -> np.ndarray:
         """Return the states of the columns (rows, columns), -1 for a gap; zeros where a column holds numbers."""
-        found = np.zeros(X.shape, dtype=np.int64)
+        result = np.zeros(X.shape, dtype=np.int64)
         for j, known in enumerate(self.values):
             if self.sizes[j]:
                 at = np.minimum(np.searchsorted(known, X[:, j]), len(known) - 1)
-                found[:, j] = np.where(known[at] == X[:, j], at, -1)
+                result[:, j] = np.where(known[at] == X[:, j], at, -1)
             elif np.isinf(X[:, j]).any() or (np.isnan(X[:, j]).any() and not self.gaps[j]):
                 raise Rejected("a column of numbers has infinite entries, or NaN where it may not")
-        return found
+        return result
 
     def shares(self, node: int) -> np.ndarray:
         """Return the table of a node with states, right up to a relative gamma(size + 8)."""
@@ -59,12 +59,12 @@ class Net:
 
     def terms(self, node: int, codes: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ln P(x | parents) of one node for rows without gaps, and how far rounding can move it."""
-        where = tuple(codes[:, one] for one in self.parents[node] if self.sizes[one])
+        where = tuple(codes[:, parent] for parent in self.parents[node] if self.sizes[parent])
         if self.sizes[node]:
             with np.errstate(divide="ignore"):
                 value = np.log(self.shares(node)[(*where, codes[:, node])])
             return value, gamma(self.sizes[node] + 16) * (1 + np.where(np.isfinite(value), np.abs(value), 0.0))
-        numbers = [one for one in self.parents[node] if not self.sizes[one]]
+        numbers = [parent for parent in self.parents[node] if not self.sizes[parent]]
         at = np.broadcast_to(self.tables[node][where], (len(X), len(numbers) + 2))
         spread, x = at[:, -1], X[:, node]
         mean = at[:, 0] + (at[:, 1:-1] * X[:, numbers]).sum(axis=1)
@@ -100,9 +100,9 @@ class Net:
 
 
 def filled(codes: np.ndarray, missing: list[int], choice: Any) -> np.ndarray:
-    found = codes.copy()
-    found[:, missing] = choice
-    return found
+    result = codes.copy()
+    result[:, missing] = choice
+    return result
 
 
 def patterns(codes: np.ndarray) -> Any:
@@ -156,11 +156,11 @@ class NetClassifier(Predictor):
 
     def _bounds(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         codes = self.net.codes(X)
-        found = []
+        results = []
         for c in range(self.net.sizes[-1]):
             labelled = np.column_stack([codes, np.full(len(X), c)])
-            found.append(self.net.known(labelled, X, range(len(self.net.sizes))))
-        low, high = (np.stack(side, axis=1) for side in zip(*found))
+            results.append(self.net.known(labelled, X, range(len(self.net.sizes))))
+        low, high = (np.stack(side, axis=1) for side in zip(*results))
         return low, high
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -199,7 +199,7 @@ def _read(stored: list[np.ndarray], classes: int) -> Net:
     parents = _parents(edges, known)
     if gaps.shape != (d,) or not np.isin(gaps, (0, 1)).all():
         raise Rejected("gaps_ must tell with 0 or 1 which columns may lack values")
-    if any(not known[node] and any(one < d and gaps[one] for one in over) for node, over in enumerate(parents)):
+    if any(not known[node] and any(item < d and gaps[item] for item in over) for node, over in enumerate(parents)):
         raise Rejected("a column that may lack values is the parent of a number")
     named, tables = _names(types, known[:d]), _tables(known, parents, counts, gaussians)
     return Net(known, parts, parents, tables, float(alpha[0]), tuple(gaps == 1), *named)
@@ -213,12 +213,12 @@ def _parents(edges: np.ndarray, sizes: tuple[int, ...]) -> tuple[tuple[int, ...]
     pairs = [(int(child), int(parent)) for parent, child in edges]
     if pairs != sorted(set(pairs)) or any(sizes[child] and not sizes[parent] for child, parent in pairs):
         raise Rejected("edges_ must be in order, without repeats, and never from a number to a node with states")
-    found: list[list[int]] = [[] for _ in range(d)]
+    results: list[list[int]] = [[] for _ in range(d)]
     children: list[list[int]] = [[] for _ in range(d)]
     for child, parent in pairs:
-        found[child].append(parent)
+        results[child].append(parent)
         children[parent].append(child)
-    waiting = [len(over) for over in found]
+    waiting = [len(over) for over in results]
     free = [node for node in range(d) if not waiting[node]]
     for node in free:  # grows while it is walked
         for child in children[node]:
@@ -226,7 +226,7 @@ def _parents(edges: np.ndarray, sizes: tuple[int, ...]) -> tuple[tuple[int, ...]
             free += [] if waiting[child] else [child]
     if len(free) < d:
         raise Rejected("edges_ have a cycle: the network is none")
-    return tuple(map(tuple, found))
+    return tuple(map(tuple, results))
 
 
 def _tables(
@@ -234,21 +234,21 @@ def _tables(
 ) -> tuple[np.ndarray, ...]:
     shapes = []
     for node, over in enumerate(parents):
-        inner = [sizes[one] for one in over if sizes[one]]
+        inner = [sizes[item] for item in over if sizes[item]]
         shapes.append((*inner, sizes[node] if sizes[node] else len(over) - len(inner) + 2))
     wanted = [sum(math.prod(s) for s, size in zip(shapes, sizes) if bool(size) == kind) for kind in (True, False)]
     if counts.shape != (wanted[0],) or gaussians.shape != (wanted[1],):
         raise Rejected("counts_ and gaussians_ must have an entry for each entry of the tables")
     if np.any(counts < 0):
         raise Rejected("counts_ must not be negative")
-    found, at = [], [0, 0]
+    results, at = [], [0, 0]
     for shape, size in zip(shapes, sizes):
         side, source = (0, counts) if size else (1, gaussians)
-        found.append(source[at[side] : at[side] + math.prod(shape)].reshape(shape))
+        results.append(source[at[side] : at[side] + math.prod(shape)].reshape(shape))
         at[side] += math.prod(shape)
-        if not size and np.any(found[-1][..., -1] <= 0):
+        if not size and np.any(results[-1][..., -1] <= 0):
             raise Rejected("gaussians_ must end in spreads above 0")
-    return tuple(found)
+    return tuple(results)
 
 
 def _names(types: np.ndarray, sizes: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -259,7 +259,7 @@ def _names(types: np.ndarray, sizes: tuple[int, ...]) -> tuple[tuple[str, ...], 
         fits = len(records) == len(sizes) and len({str(name) for name in names}) == len(names)
         for (name, kind, levels), size in zip(records, sizes):
             own = [name, *levels] if isinstance(levels, list) else [None]
-            fits &= all(isinstance(one, str) for one in own) and len(set(levels)) == len(levels) == size
+            fits &= all(isinstance(node, str) for node in own) and len(set(levels)) == len(levels) == size
             fits &= kind == ("nominal" if size else "numeric")
     except (TypeError, ValueError, RecursionError):
         fits = False
@@ -299,24 +299,24 @@ class Counts(Rule):
         share, off = np.ones((1, len(X))), np.zeros((1, len(X))) + np.where(weight % 1 == 0, 0.0, gamma(2))
         if missing:
             joint, errors = (
-                np.stack(one) for one in zip(*(self.net.joint(c, X, range(len(self.found))) for c in filled))
+                np.stack(item) for item in zip(*(self.net.joint(c, X, range(len(self.found))) for c in filled))
             )
             share = np.exp(joint - joint.max(axis=0))
             share /= share.sum(axis=0)
             off = share * np.expm1(2 * errors.max(axis=0) + gamma(len(filled) + 32))
         for choice, part, slip in zip(filled, share * weight, off * weight):
             for node in np.flatnonzero(self.net.sizes):
-                where = tuple(choice[:, one] for one in (*self.net.parents[node], node))
+                where = tuple(choice[:, item] for item in (*self.net.parents[node], node))
                 np.add.at(self.found[node], where, part)
                 np.add.at(self.off[node], where, slip)
 
     def measure(self) -> float:
         worst = 0.0
         for node in np.flatnonzero(self.net.sizes):
-            found, off = self.found[node], self.off[node]
+            result, off = self.found[node], self.off[node]
             if off.any():
-                off = above(off + gamma(self.rows + 8) * found, 8)
-            worst = largest(worst, float(above(np.max(np.abs(found - self.net.tables[node]) + off), 4)))
+                off = above(off + gamma(self.rows + 8) * result, 8)
+            worst = largest(worst, float(above(np.max(np.abs(result - self.net.tables[node]) + off), 4)))
         return worst
 
 
@@ -389,11 +389,11 @@ def _occurring(config: np.ndarray, cells: int, states: int) -> tuple[np.ndarray,
     all: an empty cell adds nothing to a cost, and a table may have many more cells than there are rows."""
     if cells <= 4 * len(config):
         counts = np.bincount(config)
-        found = np.flatnonzero(counts)
-        counts = counts[found]
+        result = np.flatnonzero(counts)
+        counts = counts[result]
     else:
-        found, counts = np.unique(config, return_counts=True)
-    first = np.unique(found // states, return_index=True)[1]
+        result, counts = np.unique(config, return_counts=True)
+    first = np.unique(result // states, return_index=True)[1]
     return counts, np.add.reduceat(counts, first)
 
 
@@ -446,13 +446,13 @@ class LocalOptimum(Families):
 
     def _below(self, node: int) -> set[int]:
         """Return the nodes that directed paths lead to from this one."""
-        found: set[int] = set()
+        results: set[int] = set()
         waiting = [node]
         while waiting:
-            new = self.children[waiting.pop()] - found
-            found |= new
+            new = self.children[waiting.pop()] - results
+            results |= new
             waiting += new
-        return found
+        return results
 
 
 class Optimum(Families):
@@ -479,12 +479,12 @@ class Optimum(Families):
         return max(0.0, float(own - best + above(off + gamma(64) * (abs(own) + abs(best)), 8)))
 
     def _least(self, node: int, before: tuple[int, ...]) -> float:
-        found = math.inf
+        result = math.inf
         for many in range(min(len(before), self.most) + 1):
             for chosen in combinations(sorted(before), many):
                 cost, off = self.cost(node, chosen)
-                found = min(found, cost - 2 * off)
-        return found
+                result = min(result, cost - 2 * off)
+        return result
 
 
 class BestTree(Families):
@@ -499,9 +499,9 @@ class BestTree(Families):
         d = len(self.net.sizes)
         near: list[list[int]] = [[] for _ in range(d)]
         for node, over in enumerate(self.net.parents):
-            for one in over:
-                near[node].append(one)
-                near[one].append(node)
+            for item in over:
+                near[node].append(item)
+                near[item].append(node)
         if sum(map(len, near)) != 2 * (d - 1) or max(map(len, self.net.parents)) > 1:
             raise Rejected("the network is no tree over its columns")
         worst = 0.0
@@ -518,15 +518,15 @@ class BestTree(Families):
 
     def _least_to(self, start: int, near: list[list[int]]) -> dict[int, float]:
         """Return the least information of an edge on the path to each node, rounded down."""
-        found, waiting = {start: math.inf}, [start]
+        results, waiting = {start: math.inf}, [start]
         while waiting:
             node = waiting.pop()
-            for one in near[node]:
-                if one not in found:
-                    gain, off = self.information(node, one)
-                    found[one] = min(found[node], gain - off)
-                    waiting.append(one)
-        return found
+            for neighbor in near[node]:
+                if neighbor not in results:
+                    gain, off = self.information(node, neighbor)
+                    results[neighbor] = min(results[node], gain - off)
+                    waiting.append(neighbor)
+        return results
 
     def information(self, first: int, second: int) -> tuple[float, float]:
         """Return n times the mutual information of two columns, and its error."""
@@ -547,10 +547,10 @@ class Marginals(Rule):
 
     def measure(self) -> float:
         worst, parts = 0.0, np.split(self.told, np.cumsum(self.net.sizes)[:-1])
-        for node, told in enumerate(parts):
+        for node, part in enumerate(parts):
             self.context.clock.check()
-            found, steps = self._marginal(node)
-            worst = largest(worst, float(above(np.max(np.abs(found - told) + gamma(2 * steps) * found), 4)))
+            result, steps = self._marginal(node)
+            worst = largest(worst, float(above(np.max(np.abs(result - part) + gamma(2 * steps) * result), 4)))
         return worst
 
     def _marginal(self, asked: int) -> tuple[np.ndarray, int]:
@@ -564,19 +564,23 @@ class Marginals(Rule):
         left = [((*self.net.parents[node], node), self.net.shares(node)) for node in sorted(needed)]
         steps = sum(self.net.sizes[node] + 10 for node in needed)
         while needed != {asked}:
-            node = min(needed - {asked}, key=lambda one: (self._cells(left, one), one))
+            node = min(needed - {asked}, key=lambda item: (self._cells(left, item), item))
             if self._cells(left, node) > MOST_CELLS:
                 raise Refused("the tables of the marginals are too large")
             mine = [factor for factor in left if node in factor[0]]
             where, table = self._product(mine)
             left = [factor for factor in left if node not in factor[0]]
-            left.append((tuple(one for one in where if one != node), table.sum(axis=where.index(node))))
+            left.append(
+                (tuple(other_item for other_item in where if other_item != node), table.sum(axis=where.index(node)))
+            )
             steps += len(mine) + self.net.sizes[node]
             needed.discard(node)
         return self._product(left)[1], steps + len(left)
 
     def _cells(self, factors: Any, node: int) -> int:
-        return math.prod(self.net.sizes[one] for one in {one for where, _ in factors if node in where for one in where})
+        return math.prod(
+            self.net.sizes[item] for item in {item for where, _ in factors if node in where for item in where}
+        )
 
     def _product(self, factors: Any) -> tuple[tuple[int, ...], np.ndarray]:
         nodes = sorted({node for where, _ in factors for node in where})

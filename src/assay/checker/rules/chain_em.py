@@ -47,29 +47,32 @@ class Counts:
     def tables(self) -> dict[str, np.ndarray]:
         """Return the model's own tables, by letter."""
         chain, emission = self.chain, self.chain.emission
-        found = {"s": chain.start[None], "t": chain.trans}
+        results = {"s": chain.start[None], "t": chain.trans}
         if isinstance(emission, Symbols):
-            return {**found, "e": emission.tables.reshape(-1, emission.tables.shape[2])}
-        return found if isinstance(emission, Counting) else {**found, "w": emission.weights}
+            return {**results, "e": emission.tables.reshape(-1, emission.tables.shape[2])}
+        return results if isinstance(emission, Counting) else {**results, "w": emission.weights}
 
     def add(self, X: np.ndarray) -> tuple[float, float]:
         """Take in one sequence; return bounds of ln p."""
         passes = Passes(self.chain, X)
-        found = passes.expected()
+        result = passes.expected()
         self.adds += len(X)
-        for side, states, steps in ((self.low, found.low, found.steps_low), (self.high, found.high, found.steps_high)):
+        for side, states, steps in (
+            (self.low, result.low, result.steps_low),
+            (self.high, result.high, result.steps_high),
+        ):
             side["s"] += states[0]
             side["t"] += steps
         emission = self.chain.emission
         if isinstance(emission, Symbols):
-            self._symbols(X, found.low, found.high)
+            self._symbols(X, result.low, result.high)
         elif isinstance(emission, Counting):
             there, counts = ~np.isnan(X), np.nan_to_num(X)
-            for side, states in ((self.low, found.low), (self.high, found.high)):
+            for side, states in ((self.low, result.low), (self.high, result.high)):
                 side["rows"] += states.T @ there
                 side["sums"] += states.T @ counts
         else:
-            self._moments(X, found.low, found.high, emission)
+            self._moments(X, result.low, result.high, emission)
         return passes.log_likelihood()
 
     def _symbols(self, X: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
@@ -150,7 +153,7 @@ class Priors:
         if not self.parts:
             raise Rejected("without a part that an M step may change nothing is said")
         names = {"s": "start_prior", "t": "trans_prior", "e": "emission_prior", "w": "weights_prior"}
-        self.dirichlet = {one: rule.number(names[one]) for one in letters if one in names}
+        self.dirichlet = {letter: rule.number(names[letter]) for letter in letters if letter in names}
         if any(value < 1 for value in self.dirichlet.values()):
             raise Rejected("priors below 1 have no bounded objective")
         self.scale = rule.number("scale", zero=True) if gaussian else 0.0
@@ -222,8 +225,10 @@ class ChainStationary(Stationary, ChainRule):
         """Return the first component that shares the covariance of component c."""
         if kind != "tied":
             return c
-        first = [i for i, one in enumerate(emission.parts.factors) if one is emission.parts.factors[c]]
-        same = [i for i, one in enumerate(emission.parts.factors) if np.array_equal(one, emission.parts.factors[c])]
+        first = [i for i, factor in enumerate(emission.parts.factors) if factor is emission.parts.factors[c]]
+        same = [
+            i for i, factor in enumerate(emission.parts.factors) if np.array_equal(factor, emission.parts.factors[c])
+        ]
         return min(first + same)
 
 
@@ -262,14 +267,14 @@ class ChainMonotone(ChainRule):
         K, d = emission.parts.means.shape
         weights, factors = self.witness("weights", *emission.weights.shape), self.witness("factors", K, d, d)
         check_rows_of(weights, "weights", emission.weights.shape)
-        for one in factors:
-            check_factor(one)
+        for factor in factors:
+            check_factor(factor)
         self.at = self._of(start, trans, weights, self.witness("means", K, d), factors)
 
     def _of(self, start, trans, weights, means, factors) -> Chain:  # type: ignore[no-untyped-def]
         kind = self.model.emission.parts.kind  # type: ignore[union-attr]
         flat = kind in ("diag", "spherical")
-        each = tuple(np.diag(one) if flat else one for one in factors)
+        each = tuple(np.diag(factor) if flat else factor for factor in factors)
         return Chain(start, trans, Gaussians(weights, Mixture(weights.ravel(), means, each, kind)))
 
     def measure(self) -> float:
@@ -295,9 +300,9 @@ class ChainMonotone(ChainRule):
         tables = {}
         for letter, old in counts.tables().items():
             low, high = counts.bounds(letter)
-            found = (low + high) / 2 + self.priors.dirichlet[letter] - 1
-            total = found.sum(axis=1, keepdims=True)
-            new = np.where(total > 0, found / np.where(total > 0, total, 1.0), old)
+            result = (low + high) / 2 + self.priors.dirichlet[letter] - 1
+            total = result.sum(axis=1, keepdims=True)
+            new = np.where(total > 0, result / np.where(total > 0, total, 1.0), old)
             tables[letter] = new if letter in self.priors.parts else old
         start, trans, emission = tables["s"][0], tables["t"], self.at.emission
         if isinstance(emission, Symbols):
@@ -305,7 +310,7 @@ class ChainMonotone(ChainRule):
         if isinstance(emission, Counting):
             return Chain(start, trans, Counting(self._rates(counts, emission.rates)))
         means, S = self._gaussians(counts, emission.parts)
-        factors = [np.triu(np.linalg.inv(np.linalg.cholesky((one + one.T) / 2)).T) for one in S]
+        factors = [np.triu(np.linalg.inv(np.linalg.cholesky((node + node.T) / 2)).T) for node in S]
         return self._of(start, trans, tables["w"], means, factors)
 
     def _rates(self, counts: Counts, old: np.ndarray) -> np.ndarray:
@@ -334,9 +339,9 @@ class ChainMonotone(ChainRule):
             counted[group] += float(mass[c])
         if "c" not in self.priors.parts:
             return means, old
-        found = {g: (S + self.priors.scale * ones) / (counted[g] + self.priors.count) for g, S in sums.items()}
+        results = {g: (S + self.priors.scale * ones) / (counted[g] + self.priors.count) for g, S in sums.items()}
         kind = self.model.emission.parts.kind  # type: ignore[union-attr]
-        return means, [_restricted(found[group], kind) for group in groups]
+        return means, [_restricted(results[group], kind) for group in groups]
 
     def _groups(self, parts: Mixture) -> list[int]:
         model = self.model.emission
@@ -367,22 +372,22 @@ def _log_prior(at: Chain, priors: Priors) -> tuple[float, float]:
 def _gaussian_terms(parts: Mixture, priors: Priors) -> Iterator[float]:
     seen: list[np.ndarray] = []
     for factor in parts.factors:
-        if parts.kind == "tied" and any(np.array_equal(factor, one) for one in seen):
+        if parts.kind == "tied" and any(np.array_equal(factor, item) for item in seen):
             continue
         seen.append(factor)
         yield priors.count * float(np.log(np.diag(factor) if factor.ndim == 2 else factor).sum())
         yield -0.5 * priors.scale * float(np.trace(_square(factor)))
 
 
-def _apart(one: Chain, other: Chain) -> Iterator[float]:
+def _apart(chain: Chain, other: Chain) -> Iterator[float]:
     """Yield how far two models are apart: tables and rates in their entries, means in units of spread, covariances as
     shares."""
-    for mine, its in zip(Counts(one).tables().values(), Counts(other).tables().values()):
+    for mine, its in zip(Counts(chain).tables().values(), Counts(other).tables().values()):
         yield float(np.abs(mine - its).max())
-    if isinstance(one.emission, Counting) and isinstance(other.emission, Counting):
-        yield float(np.abs(one.emission.rates - other.emission.rates).max())
-    if isinstance(one.emission, Gaussians) and isinstance(other.emission, Gaussians):
-        a, b = one.emission.parts, other.emission.parts
+    if isinstance(chain.emission, Counting) and isinstance(other.emission, Counting):
+        yield float(np.abs(chain.emission.rates - other.emission.rates).max())
+    if isinstance(chain.emission, Gaussians) and isinstance(other.emission, Gaussians):
+        a, b = chain.emission.parts, other.emission.parts
         for c in range(len(a.means)):
             V, W = (np.diag(f) if f.ndim == 1 else f for f in (a.factors[c], b.factors[c]))
             back = np.linalg.inv(W) @ V

@@ -111,7 +111,7 @@ class Gaussians:
         ends = [summed(joint[:, s * n : (s + 1) * n], errors[:, s * n : (s + 1) * n]) for s in range(states)]
         # The weights of `parts` are those of the states over their number.
         more, slack = math.log(math.fsum(parts.weights)), 16 * U * (1 + math.log(states + 1))
-        low, high = (np.stack([one[side] for one in ends], axis=1) + more for side in (0, 1))
+        low, high = (np.stack([end[side] for end in ends], axis=1) + more for side in (0, 1))
         return low - slack - 4 * U * np.abs(low), high + slack + 4 * U * np.abs(high)
 
 
@@ -289,8 +289,8 @@ def _gaussian_chain(
     if each is None:
         raise Rejected(f"precisions_cholesky_ has shape {factors.shape}")
     each = np.repeat(each[:, None], d, axis=1) if kind == "spherical" else each
-    for one in each:
-        check_factor(one)
+    for item in each:
+        check_factor(item)
     parts = Mixture(weights.ravel(), means.reshape(-1, d), tuple(each), kind)
     return _chain(start, trans, Gaussians(weights, parts), k)
 
@@ -372,8 +372,8 @@ class SequenceBetting(Betting, ChainRule):
         return [hashlib.sha256(b"".join(part)).digest() for part in parts]
 
     def measure(self) -> float:
-        if self.count("repeated") != (found := repeated(sequence_keys(self.sequences()), np.empty(0, np.uint64))):
-            raise Rejected(f"repeated is {self.params['repeated']}, recounted {found}")
+        if self.count("repeated") != (result := repeated(sequence_keys(self.sequences()), np.empty(0, np.uint64))):
+            raise Rejected(f"repeated is {self.params['repeated']}, recounted {result}")
         least = np.array([self.model.log_likelihood(X)[0] / len(X) for X in self.sequences()])
         loss = -least - self.low + 8 * U * (np.abs(least) + abs(self.low))
         losses = np.minimum(np.clip(loss, 0.0, self.clip) / self.clip * (1 + 4 * U), 1.0)

@@ -62,16 +62,16 @@ class Mixture(DensityModel):
         logs = [np.log(np.diag(U) if U.ndim == 2 else U) for U in self.factors]
         with np.errstate(divide="ignore"):
             shares = np.log(self.weights / math.fsum(self.weights))
-        sizes = np.where(np.isfinite(shares), np.abs(shares), 0.0) + [np.abs(one).sum() for one in logs] + d
-        total = shares + [math.fsum(one) for one in logs] - 0.5 * d * _LOG_2PI
+        sizes = np.where(np.isfinite(shares), np.abs(shares), 0.0) + [np.abs(log_).sum() for log_ in logs] + d
+        total = shares + [math.fsum(log_) for log_ in logs] - 0.5 * d * _LOG_2PI
         return total, gamma(2 * d + 32) * (sizes + 2)
 
     def joint(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[Whitened]]:
         """Return ln w_k N_k(x) (rows, k), bounds of their errors, and the rows as each component sees them."""
         constants, slack = self.constants()
         seen = [Whitened(X, largest, m, U) for m, U in zip(self.means, self.factors)]
-        values = np.stack([c - 0.5 * one.square for c, one in zip(constants, seen)], axis=1)
-        errors = np.stack([0.5 * one.square_error() for one in seen], axis=1) + slack
+        values = np.stack([c - 0.5 * item.square for c, item in zip(constants, seen)], axis=1)
+        errors = np.stack([0.5 * item.square_error() for item in seen], axis=1) + slack
         return values, above(errors + 4 * UNIT * np.abs(np.where(np.isfinite(values), values, 0.0))), seen
 
     def log_bounds(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -146,8 +146,8 @@ class MixtureClassifier(Predictor):
         total = math.fsum(self.priors)
         with np.errstate(divide="ignore"):
             logs = np.log(self.priors / total)
-        found = [part.log_bounds(X, largest) for part in self.parts]
-        low, high = (np.stack([one[side] for one in found], axis=1) + logs for side in (0, 1))
+        results = [part.log_bounds(X, largest) for part in self.parts]
+        low, high = (np.stack([result[side] for result in results], axis=1) + logs for side in (0, 1))
         slack = (
             8 * UNIT * (np.abs(np.where(np.isfinite(low), low, 0.0)) + np.abs(np.where(np.isfinite(logs), logs, 0.0)))
         )
@@ -214,10 +214,10 @@ class Histogram(DensityModel):
 
     def code(self, places: np.ndarray) -> np.ndarray:
         """Return one integer for each cell, increasing in the order of the list."""
-        found = np.zeros(len(places), dtype=np.int64)
+        result = np.zeros(len(places), dtype=np.int64)
         for column in places.T:
-            found = found * (self.edges.shape[1] - 1) + column.astype(np.int64)
-        return found
+            result = result * (self.edges.shape[1] - 1) + column.astype(np.int64)
+        return result
 
     def log_bounds(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         places, inside, at = self.find(X)
@@ -262,7 +262,7 @@ def read_histogram(
         raise Rejected("cells_ must be places in the grid")
     if np.any(counts <= 0) or alpha[0] < 0:
         raise Rejected("counts_ must be above 0 and alpha_ at least 0")
-    found = Histogram(edges, cells, counts, float(alpha[0]))
-    if np.any(np.diff(found.code(cells)) <= 0):
+    result = Histogram(edges, cells, counts, float(alpha[0]))
+    if np.any(np.diff(result.code(cells)) <= 0):
         raise Rejected("cells_ must be in order and without repeats")
-    return found
+    return result

@@ -65,7 +65,7 @@ class Slots(Joint):
 
     def places(self, X: np.ndarray) -> np.ndarray:
         """Return the place of each entry among the slots of its column, (n, d); -1 for none."""
-        found, ends = np.empty(X.shape, dtype=np.int64), np.cumsum(self.n_values)
+        result, ends = np.empty(X.shape, dtype=np.int64), np.cumsum(self.n_values)
         for j in range(self.columns):
             x, values = X[:, j], self.values[ends[j] - self.n_values[j] : ends[j]]
             if self.is_cut[j]:
@@ -75,8 +75,8 @@ class Slots(Joint):
                 at = np.where(values[near] == x, near, -1)
             else:
                 at = np.full(len(x), -1)
-            found[:, j] = np.where((at < 0) & (self.has_gap[j] == 1), self.widths[j] - 1, at)
-        return found
+            result[:, j] = np.where((at < 0) & (self.has_gap[j] == 1), self.widths[j] - 1, at)
+        return result
 
     def _start(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         prior = logs(self.prior)
@@ -116,14 +116,14 @@ class Parents(Slots):
         return total, size
 
     def tally(self, X: np.ndarray, member: np.ndarray) -> tuple[np.ndarray, bool]:
-        place, found = self.places(X), []
+        place, results = self.places(X), []
         for i, counts in enumerate(self.blocks()):
             own = place[:, i]
             above = place[:, self.parents[i]] if self.parents[i] >= 0 else np.zeros(len(X), dtype=np.int64)
             both, table = np.flatnonzero((own >= 0) & (above >= 0)), np.zeros((counts[0].size, member.shape[1]))
             np.add.at(table, above[both] * counts.shape[2] + own[both], member[both])
-            found.append(table.T)
-        return np.concatenate(found, axis=1), True
+            results.append(table.T)
+        return np.concatenate(results, axis=1), True
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,13 +166,13 @@ class Pairs(Slots):
             parts.append(total)
             sizes.append(size)
             used.append(support)
-        found, number = log_mean(parts, used)
+        result, number = log_mean(parts, used)
         plain, plain_size = self._start(X)
         for j in range(self.columns):
             at = np.flatnonzero(place[:, j] >= 0)
             own = shares(self.single[:, self._column(j)], self.alpha, int(self.widths[j]))
             _add(plain, plain_size, own[:, place[at, j]].T, at)
-        return np.where(number[:, None] > 0, found, plain), np.maximum(np.max(sizes, axis=0), plain_size)
+        return np.where(number[:, None] > 0, result, plain), np.maximum(np.max(sizes, axis=0), plain_size)
 
     def tally(self, X: np.ndarray, member: np.ndarray) -> tuple[np.ndarray, bool]:
         return self._pair_tally(self.places(X), member), True
@@ -203,13 +203,13 @@ class Triples(Pairs):
     @cached_property
     def blocks(self) -> dict[tuple[int, int], np.ndarray]:
         """The counts of each two columns with all later ones, (K, slots, slots, later slots)."""
-        found, at = {}, 0
+        results, at = {}, 0
         for i, j in combinations(range(self.columns), 2):
             shape = int(self.widths[i]), int(self.widths[j]), int(self.starts[-1] - self.starts[j + 1])
             end = at + int(np.prod(shape))
-            found[i, j] = self.triples[:, at:end].reshape(len(self.classes), *shape)
+            results[i, j] = self.triples[:, at:end].reshape(len(self.classes), *shape)
             at = end
-        return found
+        return results
 
     def terms(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         place, (plain, plain_size) = self.places(X), super().terms(X)
@@ -223,8 +223,8 @@ class Triples(Pairs):
             used.append(support)
         if not parts:
             return plain, plain_size
-        found, number = log_mean(parts, used)
-        return np.where(number[:, None] > 0, found, plain), np.maximum(np.max(sizes, axis=0), plain_size)
+        result, number = log_mean(parts, used)
+        return np.where(number[:, None] > 0, result, plain), np.maximum(np.max(sizes, axis=0), plain_size)
 
     def _of_parents(self, place: np.ndarray, i: int, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         total, size = self._start(place)
@@ -251,7 +251,7 @@ class Triples(Pairs):
 
     def tally(self, X: np.ndarray, member: np.ndarray) -> tuple[np.ndarray, bool]:
         place, K = self.places(X), member.shape[1]
-        found = [self._pair_tally(place, member).reshape(K, -1)]
+        results = [self._pair_tally(place, member).reshape(K, -1)]
         for (i, j), counts in self.blocks.items():
             table = np.zeros((counts[0].size, K))
             for m in range(j + 1, self.columns):
@@ -259,8 +259,8 @@ class Triples(Pairs):
                 later = self.starts[m] - self.starts[j + 1] + place[there, m]
                 at = np.ravel_multi_index((place[there, i], place[there, j], later), counts.shape[1:])
                 np.add.at(table, at, member[there])
-            found.append(table.T)
-        return np.concatenate(found, axis=1), True
+            results.append(table.T)
+        return np.concatenate(results, axis=1), True
 
 
 # Reading -----------------------------------------------------------------------------------------------------

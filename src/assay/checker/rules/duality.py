@@ -47,7 +47,7 @@ class Penalised(Rule):
         self.loss_name, self.loss = name, LOSSES[name]
         if not isinstance(given, Mapping) or set(given) != set(self.loss.params):
             raise Rejected(f"loss_params must name {', '.join(self.loss.params) or 'nothing'}")
-        self.loss_params = {one: number(given[one], one, zero=one == "epsilon") for one in self.loss.params}
+        self.loss_params = {param: number(given[param], param, zero=param == "epsilon") for param in self.loss.params}
         if self.loss_params.get("level", 0.5) >= 1:
             raise Rejected("level must lie between 0 and 1")
 

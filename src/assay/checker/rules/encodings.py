@@ -71,11 +71,11 @@ class TableModel(Predictor):
             place = self._read(place, record)
         if len({record["name"] for record in listed}) != len(listed):
             raise Rejected("two columns of the encoding have one name")
-        read = {record["name"] for records in (listed, *(one.records for one in self.tables)) for record in records}
+        read = {record["name"] for records in (listed, *(table.records for table in self.tables)) for record in records}
         if self.target["name"] in read:
             raise Rejected("the model reads the column that it predicts, so that its hits prove nothing")
         if "memory" in parameters:
-            inside = {record["name"]: record for one in reversed(self.tables) for record in one.records}
+            inside = {record["name"]: record for table in reversed(self.tables) for record in table.records}
             _check_memory(parameters["memory"], listed or list(inside.values()), len(self.tables))
         left = len(self.kept) + len(self.numbers) + len(self.gaps)
         if listed and left + sum(part.width for part in self.nominal) + len(self.words) != inner.columns:
@@ -137,20 +137,20 @@ class TableModel(Predictor):
         missing = np.isnan(raw)
         kept = raw[:, self.kept]
         parts = [np.where(kept >= np.array(self.kept_levels), np.nan, kept)]
-        for one in self.numbers:
-            filled = np.where(missing[:, one.column], one.fill, raw[:, one.column])
-            parts.append(_in_range((filled - one.mean) / one.scale, (one.fill - one.mean) / one.scale)[:, None])
-        parts += [((missing[:, one.column] - one.mean) / one.scale)[:, None] for one in self.gaps]
+        for item in self.numbers:
+            filled = np.where(missing[:, item.column], item.fill, raw[:, item.column])
+            parts.append(_in_range((filled - item.mean) / item.scale, (item.fill - item.mean) / item.scale)[:, None])
+        parts += [((missing[:, gap.column] - gap.mean) / gap.scale)[:, None] for gap in self.gaps]
         for part in self.nominal:
             codes = np.where(missing[:, part.column], len(part.slots) - 1, raw[:, part.column])
             whole = codes.astype(np.int64)
             if np.any(whole != codes) or np.any((whole < 0) | (whole >= len(part.slots))):
                 raise Rejected("a nominal column holds a number that is no position of a level")
             parts.append((part.slots[whole][:, None] == np.arange(part.width)).astype(np.float64))
-        found = raw[:, self.words]
-        if np.any((found != 0.0) & (found != 1.0)):
+        result = raw[:, self.words]
+        if np.any((result != 0.0) & (result != 1.0)):
             raise Rejected("the column of a word holds a number other than 0 and 1")
-        return np.ascontiguousarray(np.hstack([*parts, found]))
+        return np.ascontiguousarray(np.hstack([*parts, result]))
 
 
 def _in_range(values: np.ndarray, otherwise: float) -> np.ndarray:
@@ -182,14 +182,14 @@ def date_part(moments: np.ndarray, name: str) -> np.ndarray:
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
     in_year = day - (365 * year + year // 4 - year // 100)
     month = (5 * in_year + 2) // 153
-    found = {
+    result = {
         "year": year + 400 * cycle + (month >= 10),
         "month": np.where(month < 10, month + 3, month - 9),
         "day": in_year - (153 * month + 2) // 5 + 1,
         "weekday": (days + 3) % 7,
         "hour": np.floor((at - days * 86_400.0) / 3600.0),
     }[name]
-    return np.where(missing, np.nan, found)
+    return np.where(missing, np.nan, result)
 
 
 def _words(words: Any) -> int:
@@ -213,21 +213,21 @@ def _check_memory(memory: Any, listed: Sequence[Mapping[str, Any]], folds: int) 
         _check_folds(memory["folds"], memory["rows"], folds)
     if not isinstance(memory["columns"], list) or len(memory["columns"]) != len(listed):
         raise Rejected("a table model remembers each column that it reads")
-    for one, column in zip(memory["columns"], listed, strict=True):
-        if not isinstance(one, Mapping) or not {"missing"} <= set(one) <= {"missing", "counts", "edges", "rows"}:
+    for item, column in zip(memory["columns"], listed, strict=True):
+        if not isinstance(item, Mapping) or not {"missing"} <= set(item) <= {"missing", "counts", "edges", "rows"}:
             raise Rejected("of a column are remembered its gaps, counts and edges")
-        counts, edges = one.get("counts", []), one.get("edges", [])
-        if not isinstance(counts, list) or not isinstance(edges, list) or not _whole([*counts, one["missing"]], 0):
+        counts, edges = item.get("counts", []), item.get("edges", [])
+        if not isinstance(counts, list) or not isinstance(edges, list) or not _whole([*counts, item["missing"]], 0):
             raise Rejected("gaps and counts of a column are whole numbers")
         wanted = len(column["levels"]) if column["kind"] in _LEVELS else len(edges)
         wanted += column["kind"] == "nominal"  # a level that is not in the list is a value of its own
-        if len(counts) != wanted or (edges and column["kind"] in _LEVELS) or not _whole([one.get("rows", 1)], 1):
+        if len(counts) != wanted or (edges and column["kind"] in _LEVELS) or not _whole([item.get("rows", 1)], 1):
             raise Rejected("a column has a count for each level, and one of numbers for each edge")
-        if bool(edges) != ("rows" in one) or ("counts" in one and not counts):
+        if bool(edges) != ("rows" in item) or ("counts" in item and not counts):
             raise Rejected("rows and counts are remembered of columns that have edges or levels")
         _check_increasing([signed(edge, "edge") for edge in edges])
         _check_increasing(counts if edges else [])
-        if edges and counts[-1] != one["rows"]:
+        if edges and counts[-1] != item["rows"]:
             raise Rejected("the last edge of a column is its largest number, at or below which all of its rows lie")
 
 
@@ -237,8 +237,8 @@ def _check_increasing(values: Sequence[float]) -> None:
 
 
 def _check_sizes(sizes: list[Any], rows: int) -> None:
-    found = [signed(size, "size") for size in sizes]
-    if len(sizes) > rows or min(found, default=0) < 0 or any(a > b for a, b in pairwise(found)):
+    results = [signed(size, "size") for size in sizes]
+    if len(sizes) > rows or min(results, default=0) < 0 or any(a > b for a, b in pairwise(results)):
         raise Rejected("sizes of predictions are in increasing order, and at most one for each row")
 
 
@@ -247,12 +247,12 @@ def _check_folds(record: Any, rows: int, folds: int) -> None:
     if not isinstance(record, Mapping) or set(record) != {"seed", "rows", "sizes"} or not _whole([record["seed"]], 0):
         raise Rejected("of folds are remembered their seed, their numbers of rows, and sizes of predictions")
     counts, sizes = record["rows"], record["sizes"]
-    if not all(isinstance(one, list) and len(one) == folds for one in (counts, sizes)) or not folds:
+    if not all(isinstance(item, list) and len(item) == folds for item in (counts, sizes)) or not folds:
         raise Rejected("numbers of rows and sizes are remembered of each fold")
-    if not _whole(counts, 1) or sum(counts) != rows or not all(isinstance(one, list) and one for one in sizes):
+    if not _whole(counts, 1) or sum(counts) != rows or not all(isinstance(size, list) and size for size in sizes):
         raise Rejected("the rows of the folds are all rows, and each fold has sizes")
-    for one, count in zip(sizes, counts, strict=True):
-        _check_sizes(one, count)
+    for size, count in zip(sizes, counts, strict=True):
+        _check_sizes(size, count)
 
 
 def _whole(values: Sequence[Any], least: int) -> bool:
@@ -266,7 +266,7 @@ def _check_column(record: Any, allowed: set[str]) -> None:
     levels, written = record.get("levels", []), record.get("written", [])
     if not isinstance(levels, list) or not all(isinstance(level, str) for level in (record.get("name"), *levels)):
         raise Rejected("names and levels of a table's columns are text")
-    if not isinstance(written, list) or not all(isinstance(one, str) for one in written):
+    if not isinstance(written, list) or not all(isinstance(item, str) for item in written):
         raise Rejected("how a column is written is a list of text")
     if len(set(levels)) != len(levels) or (record["kind"] not in _LEVELS and levels):
         raise Rejected("a column has a level twice, or has levels and is neither nominal nor ordered")

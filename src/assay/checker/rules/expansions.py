@@ -155,7 +155,7 @@ class KernelFisher(Rule):
         given = self.param("priors")
         if not isinstance(given, (list, tuple)) or len(given) != classes:
             raise Rejected(f"priors must list {classes} numbers")
-        priors = np.array([number(one, "priors") for one in given])
+        priors = np.array([number(item, "priors") for item in given])
         if abs(priors.sum() - 1) > 1e-9:
             raise Rejected("priors must sum to one")
         return priors
@@ -288,7 +288,7 @@ class KernelPerceptronCompression(Rule):
         if not isinstance(model, Expansion) or model.kind == "precomputed":
             raise Rejected("it needs a classifier that is an expansion over rows")
         self.told, coef = self.count("told"), model.coef
-        sums = [math.fsum(one) if self.flag("intercept") else 0.0 for one in coef]
+        sums = [math.fsum(row) if self.flag("intercept") else 0.0 for row in coef]
         if np.any(coef != np.rint(coef)) or np.any(np.abs(coef) > 2.0**53) or list(model.b) != sums:
             raise Rejected("coefficients must be numbers of updates, and the offset their sum (0 without intercept)")
         self.order = np.argsort(model.support, kind="stable")

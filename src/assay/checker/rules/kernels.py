@@ -78,10 +78,10 @@ class KernelMachine(Predictor):
 
     def values(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return kernel values (rows, m), a bound of their error for each row, and of their magnitude."""
-        found = self._values(X)
-        if not all(np.isfinite(part).all() for part in found):
+        result = self._values(X)
+        if not all(np.isfinite(part).all() for part in result):
             raise Refused("a kernel value overflows: the entries of the rows are too large for this kernel")
-        return found
+        return result
 
     def _values(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self.kind == OTHER:

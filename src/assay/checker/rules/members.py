@@ -140,18 +140,18 @@ class Combined(Predictor):
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        return max(max(one.member.width, len(one.member.classes or ())) for one in self.readings)
+        return max(max(reading.member.width, len(reading.member.classes or ())) for reading in self.readings)
 
     @property
     def reads_gaps(self) -> bool:  # type: ignore[override]
-        return all(one.member.reads_gaps for one in self.readings)
+        return all(reading.member.reads_gaps for reading in self.readings)
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, errors = self._combined([one.values(X) for one in self.readings])
+        values, errors = self._combined([reading.values(X) for reading in self.readings])
         return values, by_block(values, errors, self.classes)
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
-        return self._combined([one.values(X) for one in self.readings])[1]
+        return self._combined([reading.values(X) for reading in self.readings])[1]
 
     def _combined(self, said: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
         """Return scores (rows, K) and a bound of their error for each row."""

@@ -109,14 +109,14 @@ class Shares:
         self.mass.add(share)
         self.weight.add(weight[:, None])
         self.off += lost.sum(axis=0)
-        for k, one in enumerate(seen):
-            r, z, sure = share[:, k], one.z, share[:, k] + lost[:, k]
+        for k, item in enumerate(seen):
+            r, z, sure = share[:, k], item.z, share[:, k] + lost[:, k]
             self.linear[k] += r @ z
             self.square[k] += (z * r[:, None]).T @ z
-            self.linear_size[k] += r @ one.length
-            self.square_size[k] += r @ one.length**2
-            self.linear_off[k] += lost[:, k] @ one.length + sure.sum() * one.reach
-            self.square_off[k] += lost[:, k] @ one.length**2 + sure @ (2 * one.length * one.reach + one.reach**2)
+            self.linear_size[k] += r @ item.length
+            self.square_size[k] += r @ item.length**2
+            self.linear_off[k] += lost[:, k] @ item.length + sure.sum() * item.reach
+            self.square_off[k] += lost[:, k] @ item.length**2 + sure @ (2 * item.length * item.reach + item.reach**2)
         self.longest, self.adds = max(self.longest, len(share)), self.adds + 1
 
     @property
@@ -174,11 +174,11 @@ class Stationary(Rule):
         weights = self.part.weights / math.fsum(self.part.weights)
         gains = np.maximum(entropy_excess(low - 1), entropy_excess(high - 1)) * (1 + 1e-12)
         spread, moved = self._spread(mass, off, total)
-        found = above(float(weights @ gains) + spread, 64)
+        result = above(float(weights @ gains) + spread, 64)
         moved = max(moved, float(np.max(np.maximum(high - 1, 1 - low))))
         if above(moved) > self.moved:
             raise Rejected(f"moved is {self.moved:.6g}; a step moves something by up to {moved:.6g}")
-        return float(found)
+        return float(result)
 
     def _spread(self, mass: np.ndarray, off: np.ndarray, total: float) -> tuple[float, float]:
         """Return the gain of means and covariances per unit of weight, and the farthest that one of them moves."""
@@ -320,8 +320,8 @@ class Monotone(Rule):
         if (self.rows * k * (d * d + 50) + 20_000) * self.steps > MOST_WORK:
             raise Refused("so many steps on so many rows are not made again")
         factors = self.witness("factors", k, d, d)
-        for one in factors:
-            check_factor(one)
+        for factor in factors:
+            check_factor(factor)
         weights = self.witness("weights", k)
         if np.any(weights < 0) or abs(math.fsum(weights) - 1) > 1e-9:
             raise Rejected("the weights of the start must be at least 0 and sum to 1")
@@ -364,9 +364,9 @@ class Monotone(Rule):
         share = mass / mass.sum()
         if self.model.kind == "tied":
             S = [np.einsum("k,kij->ij", share, np.array(S))] * len(S)
-        matrices = [_restricted(one, self.model.kind) + self.reg * np.eye(d) for one in S]
+        matrices = [_restricted(node, self.model.kind) + self.reg * np.eye(d) for node in S]
         self.covariances = matrices
-        factors = tuple(np.triu(np.linalg.inv(np.linalg.cholesky((one + one.T) / 2)).T) for one in matrices)
+        factors = tuple(np.triu(np.linalg.inv(np.linalg.cholesky((matrix + matrix.T) / 2)).T) for matrix in matrices)
         self.at = Mixture(share, np.array(means), factors, self.at.kind)
 
     def measure(self) -> float:

@@ -152,12 +152,12 @@ class GaussianClasses(Rule):
         return self.moments.next_pass()
 
     def measure(self) -> float:
-        found = self.moments
-        apart = above(np.abs(self.means - found.means) * self.scale + found.mean_error, 4)
+        result = self.moments
+        apart = above(np.abs(self.means - result.means) * self.scale + result.mean_error, 4)
         if apart.max() > self.error:
             raise Rejected(f"error is {self.error:.3g}; a mean is off by up to {apart.max():.3g}")
         matrices = [self._matrix(group) for group in range(len(self.scale))]
-        priors = found.counts / found.counts.sum() if self.priors is None else self.priors
+        priors = result.counts / result.counts.sum() if self.priors is None else self.priors
         return self._linear(*matrices[0], priors) if self.form == "linear" else self._quadratic(matrices, priors)
 
     def _matrix(self, group: int) -> tuple[np.ndarray, float]:
@@ -177,10 +177,10 @@ class GaussianClasses(Rule):
     def _linear(self, S: np.ndarray, slack: float, priors: np.ndarray) -> float:
         """Return the largest distance of a row of coefficients from the solution of S u = t, t = mean - center, or of a
         score at the center, sum p_k mean_k, from ln p - <u, t> / 2. Two classes: t is the difference of the means."""
-        scale, means, found = self.scale[0], self.moments.means, self.moments
+        scale, means, result = self.scale[0], self.moments.means, self.moments
         centre = priors @ means
         size = np.abs(means).max(axis=0) * scale
-        error = found.mean_error.max(axis=0) * 2 + 16 * U * (self.classes + 2) * size
+        error = result.mean_error.max(axis=0) * 2 + 16 * U * (self.classes + 2) * size
         t = (means - centre) * scale
         logs, middle = np.log(priors), t / 2
         if self.linear.binary:

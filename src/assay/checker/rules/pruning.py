@@ -66,18 +66,18 @@ class PrunedTree(Rule):
 
     def _model_leaves(self) -> list[int]:
         """Return the nodes of the grown tree that are leaves of the model, following both from the root."""
-        model, grown, found = self.model, self.grown, []
+        model, grown, results = self.model, self.grown, []
         waiting = [(int(model.root[0]), 0)]
         while waiting:
             at, there = waiting.pop()
             if model.child[at] < 0:
-                found.append(there)
+                results.append(there)
                 continue
             same = grown.child[there] >= 0 and model.table[at] < 0
             if not same or (model.column[at], model.threshold[at]) != (grown.column[there], grown.threshold[there]):
                 raise Rejected("the model is not a subtree of the grown tree")
             waiting += [(int(model.child[at]) + i, int(grown.child[there]) + i) for i in (0, 1)]
-        return found
+        return results
 
     def block(self, view: View) -> None:
         if np.any(view.weight != 1):

@@ -44,13 +44,13 @@ def groups(trees: Any) -> list[Group] | None:
             first[left], first[left + 1] = first[node], first[node] + below[left]
     word = np.dtype(np.uint32 if most <= 32 else np.uint64)
     ends = [*root[1:], len(child)]
-    found, begin = [], 0
+    results, begin = [], 0
     for k in range(1, len(root) + 1):
         wide = k < len(root) and (ends[k] - root[begin]) * (k + 1 - begin) * word.itemsize > _TABLE_BYTES
         if k == len(root) or wide:
-            found.append(_group(trees, np.array(below), np.array(first), root[begin:k], ends[begin:k], word))
+            results.append(_group(trees, np.array(below), np.array(first), root[begin:k], ends[begin:k], word))
             begin = k
-    return found
+    return results
 
 
 def _group(
@@ -70,7 +70,9 @@ def _group(
         edge = np.unique(trees.threshold[at])
         table = np.full((len(edge) + 2, len(root)), np.iinfo(word).max, dtype=word)
         for node, t, place in zip(at.tolist(), of.tolist(), np.searchsorted(edge, trees.threshold[at]).tolist()):
-            left, right = (_kept(int(first[one]), int(below[one]), word) for one in (trees.child[node] + np.arange(2)))
+            left, right = (
+                _kept(int(first[item]), int(below[item]), word) for item in (trees.child[node] + np.arange(2))
+            )
             table[place + 1 : -1, t] &= left
             if trees.missing[node] >= 0:
                 table[-1, t] &= right if trees.missing[node] == 0 else left
@@ -85,15 +87,15 @@ def _kept(first: int, count: int, word: np.dtype[Any]) -> Any:
     return word.type(every & ~(((1 << count) - 1) << first))
 
 
-def leaves(found: list[Group], X: np.ndarray) -> np.ndarray:
+def leaves(result: list[Group], X: np.ndarray) -> np.ndarray:
     """Return the node that each row reaches in each tree, (rows, trees); where a row lacks a value, a child must take
     such rows."""
-    at = np.empty((len(X), sum(len(one.leaf) for one in found)), dtype=np.int64)
+    at = np.empty((len(X), sum(len(item.leaf) for item in result)), dtype=np.int64)
     begin = 0
-    for one in found:
-        here = slice(begin, begin + len(one.leaf))
+    for item in result:
+        here = slice(begin, begin + len(item.leaf))
         for start in range(0, len(X), _ROWS):
-            at[start : start + _ROWS, here] = _walk(one, X[start : start + _ROWS])
+            at[start : start + _ROWS, here] = _walk(item, X[start : start + _ROWS])
         begin = here.stop
     return at
 

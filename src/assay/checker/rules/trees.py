@@ -252,14 +252,14 @@ class Trees(Predictor):
             return np.stack([leaf[:, k::outputs].sum(axis=1) + self.extra[k] for k in range(outputs)], axis=1)
         return sum(self.value[at[:, t]] for t in range(at.shape[1])) / len(self.root)
 
-    def _medians(self, said: np.ndarray) -> np.ndarray:
+    def _medians(self, predicted: np.ndarray) -> np.ndarray:
         """Return, for each row, the smallest value at or below which lies half of the weight, (rows, 1)."""
         units = np.rint(self.extra / self.extra.max() * 2.0**30).astype(np.int64)
-        found = np.empty((len(said), 1))
-        for i, values in enumerate(said):
+        result = np.empty((len(predicted), 1))
+        for i, values in enumerate(predicted):
             order = np.argsort(values, kind="stable")
-            found[i] = values[order[np.searchsorted(2 * np.cumsum(units[order]), units.sum())]]
-        return found
+            result[i] = values[order[np.searchsorted(2 * np.cumsum(units[order]), units.sum())]]
+        return result
 
     def _error(self) -> float:
         if self.kind in ("classifier", "regressor", "median"):
@@ -296,7 +296,7 @@ class Committees(Trees):
         """Return (rows, members, classes): 1 for the class that a committee votes for, from leaves (rows, trees); a
         committee whose sums are within rounding of each other votes for nobody."""
         rows = np.arange(len(at))
-        found = np.zeros((len(at), self.members, len(self.classes or ())))
+        result = np.zeros((len(at), self.members, len(self.classes or ())))
         for g in range(self.members):
             trees = np.flatnonzero(self.extra == g)
             value = self.value[at[:, trees]]
@@ -308,8 +308,8 @@ class Committees(Trees):
             slack = 2 * gamma(2 * len(trees) + 8) * np.abs(value).sum(axis=1).max(axis=1)
             whole = np.all(value == np.round(value), axis=(1, 2))  # sums of integers are exact
             sure = (lead > slack) | whole
-            found[rows[sure], g, first[sure]] = 1
-        return found
+            result[rows[sure], g, first[sure]] = 1
+        return result
 
     def member_losses(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         at = self.ends(X)

@@ -12,5 +12,5 @@ def scores(graph: Graph, x: str, model: StoredModel) -> Scores:
     link = model.family.partition(".")[2]
     if link not in _INVERSE_LINKS:
         raise ValueError(f"ONNX has no operator of double precision for the inverse of the {link} link.")
-    found = linear.scores(graph, x, model)
-    return Scores(graph.node(_INVERSE_LINKS[link], found.value), found.width)
+    result = linear.scores(graph, x, model)
+    return Scores(graph.node(_INVERSE_LINKS[link], result.value), result.width)

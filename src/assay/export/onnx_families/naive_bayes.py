@@ -14,8 +14,8 @@ from assay.export._links import Scores
 
 def scores(graph: Graph, x: str, model: StoredModel) -> Scores:
     read = read_model(model, any_size=True)
-    found = _columns(graph, x, read) if isinstance(read, ColumnTables) else _counts(graph, x, read)
-    return Scores(found, len(read.classes))
+    result = _columns(graph, x, read) if isinstance(read, ColumnTables) else _counts(graph, x, read)
+    return Scores(result, len(read.classes))
 
 
 def _logs(shares: np.ndarray) -> np.ndarray:
@@ -25,12 +25,12 @@ def _logs(shares: np.ndarray) -> np.ndarray:
 
 def _columns(graph: Graph, x: str, model: ColumnTables) -> str:
     """Return the sum of the normal log-densities and the logarithms of the tables, of the values that are there."""
-    found = _constant_rows(graph, x, _logs(model.prior))
+    result = _constant_rows(graph, x, _logs(model.prior))
     if len(model.numeric):
-        found = graph.node("Add", found, _normal(graph, x, model))
+        result = graph.node("Add", result, _normal(graph, x, model))
     for j, part in model.parts:
-        found = graph.node("Add", found, _level(graph, graph.columns(x, [j]), model, part))
-    return found
+        result = graph.node("Add", result, _level(graph, graph.columns(x, [j]), model, part))
+    return result
 
 
 def _constant_rows(graph: Graph, x: str, row: np.ndarray) -> str:
@@ -64,13 +64,13 @@ def _level(graph: Graph, x: str, model: ColumnTables, part: slice) -> str:
 def _counts(graph: Graph, x: str, model: CountScores) -> str:
     if model.threshold is not None:
         x = graph.numbers(graph.node("Greater", x, [model.threshold]))
-    found = _constant_rows(graph, x, _logs(model.used))
+    result = _constant_rows(graph, x, _logs(model.used))
     for part, weights in ((x, model.weights), (graph.node("Sub", [1.0], x), model.offsets)):
         if not np.any(weights):
             continue
-        found = graph.node("Add", found, graph.product(part, np.where(np.isfinite(weights), weights, 0.0).T))
+        result = graph.node("Add", result, graph.product(part, np.where(np.isfinite(weights), weights, 0.0).T))
         if not np.isfinite(weights).all():
             there = graph.numbers(graph.cast(part, TensorProto.BOOL))
             barred = graph.node("Greater", graph.product(there, np.isinf(weights).T.astype(np.float64)), [0.0])
-            found = graph.node("Where", barred, [-np.inf], found)
-    return found
+            result = graph.node("Where", barred, [-np.inf], result)
+    return result

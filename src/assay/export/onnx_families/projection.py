@@ -9,8 +9,8 @@ from assay.export._links import Scores
 
 def scores(graph: Graph, x: str, model: StoredModel) -> Scores:
     components = model.arrays["components_"]
-    found = graph.product(graph.node("Sub", x, model.arrays["center_"]), components.T)
+    result = graph.product(graph.node("Sub", x, model.arrays["center_"]), components.T)
     if model.parameters.get("whiten"):
         spread = np.sqrt(model.arrays["explained_variance_"])
-        found = graph.node("Div", found, np.maximum(spread, np.finfo(spread.dtype).eps))
-    return Scores(found, len(components))
+        result = graph.node("Div", result, np.maximum(spread, np.finfo(spread.dtype).eps))
+    return Scores(result, len(components))

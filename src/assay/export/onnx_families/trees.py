@@ -74,37 +74,39 @@ class _Trees:
 
     def values(self, graph: Graph, x: str, value: np.ndarray) -> str:
         """Return the values of each row's leaves, (rows, trees, outputs)."""
-        found, tables, offsets, size = _Nodes(), [], [], 0
+        result, tables, offsets, size = _Nodes(), [], [], 0
         for tree, (start, end) in enumerate(zip(self.root.tolist(), self.ends)):
             most = free = end - start
             for node in range(start, end):
-                free = self._add(found, tree, node, start, free)
+                free = self._add(result, tree, node, start, free)
                 graph.need(_OF_A_TEST * (free - most))
                 most = free
             leaves = start + np.flatnonzero(self.child[start:end] < 0)
             if len(leaves) > _MOST_LEAVES:
                 raise ValueError("a tree of more than 16 million leaves cannot be exported to ONNX.")
-            found.leaf += [(tree, node - start, number) for number, node in enumerate(leaves.tolist())]
+            result.leaf += [(tree, node - start, number) for number, node in enumerate(leaves.tolist())]
             tables.append(value[leaves])
             offsets.append(size)
             size += len(leaves)
-        leaf = graph.node("Add", graph.leaves(x, len(offsets), **found.attributes()), graph.constant(offsets, np.int64))
+        leaf = graph.node(
+            "Add", graph.leaves(x, len(offsets), **result.attributes()), graph.constant(offsets, np.int64)
+        )
         return graph.node("Gather", np.concatenate(tables), leaf, axis=0)
 
-    def _add(self, found: _Nodes, tree: int, node: int, start: int, free: int) -> int:
+    def _add(self, nodes: _Nodes, tree: int, node: int, start: int, free: int) -> int:
         """Add a node; return the next number that is free for further tests of a table."""
         child, missing = int(self.child[node]) - start, int(self.missing[node])
         column, threshold = int(self.column[node]), float(self.threshold[node])
         if child + start < 0:
-            found.add_leaf(tree, node - start)
+            nodes.add_leaf(tree, node - start)
         elif self.table[node] < 0:
-            found.add(tree, node - start, "BRANCH_LEQ", column, threshold, (child, child + 1), missing == 0)
+            nodes.add(tree, node - start, "BRANCH_LEQ", column, threshold, (child, child + 1), missing == 0)
         else:
-            free = self._chain(found, (tree, node - start, column), child, self.tables[self.table[node]], missing, free)
+            free = self._chain(nodes, (tree, node - start, column), child, self.tables[self.table[node]], missing, free)
         return free
 
     @staticmethod
-    def _chain(found: _Nodes, at: tuple[int, int, int], child: int, table: np.ndarray, missing: int, free: int) -> int:
+    def _chain(nodes: _Nodes, at: tuple[int, int, int], child: int, table: np.ndarray, missing: int, free: int) -> int:
         tree, node, column = at
         last = int(table.max())
         tests = [(code, int(branch)) for code, branch in enumerate(table.tolist()) if 0 <= branch < last]
@@ -113,7 +115,7 @@ class _Trees:
         for i, (code, branch) in enumerate(tests):
             following = child + last if i == len(tests) - 1 else free
             gap = branch == missing and first[branch] == i
-            found.add(tree, node, "BRANCH_EQ", column, float(code), (child + branch, following), gap)
+            nodes.add(tree, node, "BRANCH_EQ", column, float(code), (child + branch, following), gap)
             if i < len(tests) - 1:
                 node, free = free, free + 1
         return free

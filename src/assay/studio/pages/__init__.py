@@ -81,18 +81,18 @@ def number_in(text: str | None, default: float, low: float, high: float) -> floa
 
 def table_of(request: Request) -> TableEntry:
     """Return the table that the address names."""
-    found = workspace(request).tables.get(request.path_params["key"])
-    if found is None:
+    result = workspace(request).tables.get(request.path_params["key"])
+    if result is None:
         raise HTTPException(404, Message("no-table"))
-    return found
+    return result
 
 
 def run_of(request: Request) -> Run:
     """Return the study that the address names."""
-    found = workspace(request).runs.get(request.path_params["key"])
-    if found is None:
+    result = workspace(request).runs.get(request.path_params["key"])
+    if result is None:
         raise HTTPException(404, Message("no-study"))
-    return found
+    return result
 
 
 def go(path: str) -> Response:

@@ -89,12 +89,12 @@ async def try_row(request: Request) -> Response:
     if request.method == "POST":
         given = await form(request)
         key = secrets.token_hex(4)
-        run.tried[key] = {one["name"]: text_of(given, f"c{one['place']}")[:1000] for one in columns}
+        run.tried[key] = {column["name"]: text_of(given, f"c{column['place']}")[:1000] for column in columns}
         if len(run.tried) > _REMEMBERED:
             del run.tried[next(iter(run.tried))]
         return go(f"/runs/{run.key}/try?row={key}")
     typed = run.tried.get(request.query_params.get("row", ""))
-    values = {one["name"]: str(one["usual"]) for one in run.found["columns"]} | (typed or {})
+    values = {result["name"]: str(result["usual"]) for result in run.found["columns"]} | (typed or {})
     asked = None if typed is None else await answered(request, _asked(request, run, values))
     status = 400 if asked is not None and asked.refusal else 200
     shown = {"columns": columns, "values": values, "asked": asked, "found": run.found}
@@ -119,5 +119,5 @@ def _fields(run: Run) -> list[dict[str, Any]]:
     """Return the columns to ask for: those that matter most first, and no more than a person can fill in."""
     assert run.found is not None
     order = {line[0]: i for i, line in enumerate(run.found["figures"]["importance"])}
-    columns = [one | {"place": i} for i, one in enumerate(run.found["columns"])]
-    return sorted(columns, key=lambda one: order.get(one["name"], len(order)))[:MOST_FIELDS]
+    columns = [result | {"place": i} for i, result in enumerate(run.found["columns"])]
+    return sorted(columns, key=lambda item: order.get(item["name"], len(order)))[:MOST_FIELDS]

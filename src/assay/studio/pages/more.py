@@ -66,9 +66,9 @@ async def learn(request: Request) -> Response:
     held, name = workspace(request), request.query_params.get("name", "")[:100]
     await held.lab.child.begin()  # the steps are near
     asked = {"name": name} if name else {}
-    found = _answer(await answered(request, held.desk.ask("methods", ASK_SECONDS, **asked)))
-    shown = {"name": name, "algorithms": ALGORITHMS, **found}
-    return page(request, "learn.html", 400 if found["refusal"] else 200, here="learn", **shown)
+    result = _answer(await answered(request, held.desk.ask("methods", ASK_SECONDS, **asked)))
+    shown = {"name": name, "algorithms": ALGORITHMS, **result}
+    return page(request, "learn.html", 400 if result["refusal"] else 200, here="learn", **shown)
 
 
 async def steps(request: Request) -> Response:
@@ -78,7 +78,9 @@ async def steps(request: Request) -> Response:
     table = held.tables.get(asked.get("table", "")) or next(reversed(held.tables.values()), None)
     if table:
         await answered(request, table.looked or held.look(table))
-    numbers = [one["name"] for one in table.seen["columns"] if one["kind"] == "numeric"] if table and table.seen else []
+    numbers = (
+        [item["name"] for item in table.seen["columns"] if item["kind"] == "numeric"] if table and table.seen else []
+    )
     numbers = [name for name in numbers if table is None or name != table.target][:200]
     x = asked.get("x") if asked.get("x") in numbers else (numbers[0] if numbers else "")
     y = asked.get("y") if asked.get("y") in numbers else next((name for name in numbers if name != x), "")
@@ -90,10 +92,10 @@ async def steps(request: Request) -> Response:
             request,
             held.lab.ask("steps", ASK_SECONDS, which=which, sample=table.sample, x=x, y=y, target=table.target),
         )
-    found = _answer(question or (table.looked if table and not table.seen else None))
-    last = len(found["answer"]["frames"]) - 1 if found["answer"] else 0
+    result = _answer(question or (table.looked if table and not table.seen else None))
+    last = len(result["answer"]["frames"]) - 1 if result["answer"] else 0
     step = int(number_in(asked.get("step"), 0, 0, last))
-    shown = {"which": which, "algorithms": ALGORITHMS, "numbers": numbers, "x": x, "y": y, **found}
+    shown = {"which": which, "algorithms": ALGORITHMS, "numbers": numbers, "x": x, "y": y, **result}
     return page(request, "steps.html", here="learn", table=table, step=step, last=last, **shown)
 
 

@@ -121,12 +121,12 @@ def _content(run: Run, name: str, language: str) -> bytes:
 
 def _standing(run: Run) -> dict[str, Any]:
     """Return rows, what is done now, and how long it has taken."""
-    events, found = run.job.events, run.found
+    events, result = run.job.events, run.found
     rows = {(event["row"]["name"], event["row"]["settings"]): event["row"] for event in events if "row" in event}
     started = [event["name"] for event in events if event["kind"] == "started"]
     left = [event for event in events if event["kind"] == "left"]
     ordered = sorted(rows.values(), key=_place)
-    shown = found["leaderboard"] if found else best_first(ordered)[:_MOST]
+    shown = result["leaderboard"] if result else best_first(ordered)[:_MOST]
     bounds = [row for row in ordered if row["bound"] is not None]
     return {
         "rows": shown,
@@ -134,10 +134,10 @@ def _standing(run: Run) -> dict[str, Any]:
         "left": left[-1]["seconds"] if left else None,
         "notes": [event["text"] for event in events if event["kind"] == "note"],
         "seconds": run.job.seconds,
-        "task": found["task"] if found else (run.table.seen or {}).get("task", "classify"),
-        "metric": found["metric"] if found else run.asked.get("metric") or "error",
+        "task": result["task"] if result else (run.table.seen or {}).get("task", "classify"),
+        "metric": result["metric"] if result else run.asked.get("metric") or "error",
         "best": bounds[0] if bounds else None,
-        "found": found,
+        "found": result,
         "folds": run.asked.get("certify") == "folds",
     }
 

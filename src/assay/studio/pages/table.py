@@ -74,15 +74,15 @@ async def show(request: Request) -> Response:
     looked = await answered(request, entry.looked or workspace(request).look(entry))
     words = request.query_params.get("q", "")[:100]
     start = int(number_in(request.query_params.get("from"), 0, 0, 10**7)) // AT_ONCE * AT_ONCE
-    found = _matching(entry, words)
+    result = _matching(entry, words)
     return page(
         request,
         "table.html",
         here="table",
         table=entry,
         seen=entry.seen,
-        listed=_listed(entry, found, start),
-        matching=len(found),
+        listed=_listed(entry, result, start),
+        matching=len(result),
         words=words,
         start=start,
         at_once=AT_ONCE,
@@ -96,13 +96,13 @@ def _matching(entry: TableEntry, words: str) -> list[int]:
     return [i for i, column in enumerate(columns) if words.casefold() in column["name"].casefold()]
 
 
-def _listed(entry: TableEntry, found: list[int], start: int) -> list[tuple[int, dict[str, Any]]]:
+def _listed(entry: TableEntry, results: list[int], start: int) -> list[tuple[int, dict[str, Any]]]:
     """Return a page of columns with their places; the target is always the first."""
     if not entry.seen:
         return []
     columns = entry.seen["columns"]
     target = [i for i, column in enumerate(columns) if column["name"] == entry.seen["target"]]
-    shown = found[start : start + AT_ONCE]
+    shown = results[start : start + AT_ONCE]
     return [(i, columns[i]) for i in dict.fromkeys(target + shown)]
 
 

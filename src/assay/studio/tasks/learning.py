@@ -22,10 +22,10 @@ def learn(
     table = open_raw(source, kinds)
     options = {key: value for key, value in asked.items() if value not in (None, "", [])}
 
-    def told(event: Event) -> None:
+    def callback(event: Event) -> None:
         tell({"event": _event(event)})
 
-    study = learning.learn(table, target, tell=told, stop=child.STOP, **options)
+    study = learning.learn(table, target, tell=callback, stop=child.STOP, **options)
     study.save(Path(folder) / "model.assay")
     return shown_of(study)
 
@@ -59,7 +59,7 @@ def verify(source: Source, kinds: dict[str, Any], file: str) -> dict[str, Any]:
     return {
         "holds": report.holds,
         "reason": report.reason,
-        "verdicts": [[one.claim, one.status, _reason(one, claim)] for one, claim in judged],
+        "verdicts": [[item.claim, item.status, _reason(item, claim)] for item, claim in judged],
         "audit": [
             [name, sum(part.code for part in inside), ", ".join(f"{p.name} {p.first}-{p.last}" for p in inside)]
             for name, inside in lines.items()
@@ -79,11 +79,11 @@ def _reason(verdict: Verdict, claim: Claim) -> str:
 def compare(source: Source, kinds: dict[str, Any], first: str, second: str) -> dict[str, Any]:
     """Return whether one model is proved better than another on the rows that neither was fitted to."""
     models = [persist.load(file) for file in (first, second)]
-    found = compared(models[0], models[1], open_raw(source, kinds))
+    result = compared(models[0], models[1], open_raw(source, kinds))
     return {
         "task": models[0].model.task,
-        "rows": found.rows,
-        "losses": list(found.losses),
-        "verdict": found.verdict,
-        "sentences": list(found.sentences),
+        "rows": result.rows,
+        "losses": list(result.losses),
+        "verdict": result.verdict,
+        "sentences": list(result.sentences),
     }

@@ -63,12 +63,16 @@ def look(source: Source, kinds: dict[str, Any], target: str, sample: str) -> dic
     seen = table.take(rows)
     wanted = seen.columns[target]
     known, task = ~wanted.missing, _task(wanted)
-    said = {one.name: one for one in seen.summary()}
+    said = {item.name: item for item in seen.summary()}
     columns = [_column(column, seen.n_rows, said[column.name]) for column in seen.columns.values()]
-    for one, column in zip(columns, seen.columns.values(), strict=True):
+    for item, column in zip(columns, seen.columns.values(), strict=True):
         if column.name != target and gives_away(column.take(known), wanted.data[known], task):
-            one["warnings"].append("leak")
-    left_out = [[one.name, one.note] for one in table.summary() if one.kind == "left out"] if table.left_out else []
+            item["warnings"].append("leak")
+    left_out = (
+        [[other_item.name, other_item.note] for other_item in table.summary() if other_item.kind == "left out"]
+        if table.left_out
+        else []
+    )
     _keep(seen, Path(sample))
     return {
         "rows": table.n_rows,
@@ -84,28 +88,28 @@ def look(source: Source, kinds: dict[str, Any], target: str, sample: str) -> dic
     }
 
 
-def _column(column: Column, rows: int, said: ColumnSummary) -> dict[str, Any]:
+def _column(column: Column, rows: int, column_summary: ColumnSummary) -> dict[str, Any]:
     there = column.data[~column.missing]
     values, counts = np.unique(there, return_counts=True)
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "name": column.name,
         "kind": column.type.kind,
         "missing": int(column.missing.sum()),
         "distinct": len(values),
-        "holds": said.holds[:80],
-        "notes": [part for part in (said.note, said.advice) if part],
+        "holds": column_summary.holds[:80],
+        "notes": [part for part in (column_summary.note, column_summary.advice) if part],
         "histogram": np.sort(counts)[::-1][:BINS].tolist(),
         "warnings": [],
     }
     if column.type.kind in ("numeric", "date"):
-        found["histogram"] = _histogram(there)
+        results["histogram"] = _histogram(there)
     if len(values) < 2:
-        found["warnings"].append("constant")
+        results["warnings"].append("constant")
     elif len(values) == rows > 20 and (column.type.kind != "numeric" or (there == np.round(there)).all()):
-        found["warnings"].append("identifier")
-    if rows and found["missing"] > 0.3 * rows:
-        found["warnings"].append("gaps")
-    return found
+        results["warnings"].append("identifier")
+    if rows and results["missing"] > 0.3 * rows:
+        results["warnings"].append("gaps")
+    return results
 
 
 def _histogram(there: np.ndarray) -> list[int]:

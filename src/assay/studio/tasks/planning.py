@@ -25,7 +25,7 @@ def plan(error: float, width: float, confidence: float, candidates: int, dimensi
         "holdout": held._asdict(),
         "training": [[line.theorem, line.value, line.recommended] for line in needed],
         "rows": list(_ROWS),
-        "bounds": [min(1.0, k / n + one) for n, k, one in zip(_ROWS, wrong, above, strict=True)],
+        "bounds": [min(1.0, k / n + parent) for n, k, parent in zip(_ROWS, wrong, above, strict=True)],
     }
 
 

@@ -97,14 +97,14 @@ def _regions(scene: Scene, model: Any) -> list[list[Any]]:
 
 def _runs(cells: np.ndarray) -> list[list[Any]]:
     """Return cells of one value that lie above each other as one: column, first, end, value."""
-    found = []
+    results = []
     for i, column in enumerate(cells.tolist()):
         first = 0
         for j in range(1, len(column) + 1):
             if j == len(column) or column[j] != column[first]:
-                found.append([i, first, j, column[first]])
+                results.append([i, first, j, column[first]])
                 first = j
-    return found
+    return results
 
 
 def _line(scene: Scene, w: np.ndarray, b: float) -> list[Any]:

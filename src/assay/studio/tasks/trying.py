@@ -28,30 +28,30 @@ def predict(
     `values` are texts by column, empty for a gap; `columns` are what the study found of them.
     """
     model = _model(file)
-    typed = {one["name"]: _value(one, values.get(one["name"], "")) for one in columns}
+    typed = {column["name"]: _value(column, values.get(column["name"], "")) for column in columns}
     X = _encoded(model, {name: [value] for name, value in typed.items()})
     said = model.learner.predict(X)[0]
-    found: dict[str, Any] = {"prediction": _text(said), "probabilities": []}
+    results: dict[str, Any] = {"prediction": _text(said), "probabilities": []}
     if model.task == "classify" and hasattr(model.learner, "predict_proba"):
         shares = model.probabilities(X)[0]
         order = np.argsort(-shares, kind="stable")[:20]
-        found["probabilities"] = [[_text(model.classes_[k]), float(shares[k])] for k in order]
+        results["probabilities"] = [[_text(model.classes_[k]), float(shares[k])] for k in order]
     delta = (1 - float(confidence)) / max(len(coverages), 1)
-    found["sets"] = [[coverage, _inside(model, X, coverage, delta)] for coverage in coverages]
-    found["changes"] = _changes(model, typed, said, columns)
-    found["outside"] = _outside(typed, columns)
-    return found
+    results["sets"] = [[coverage, _inside(model, X, coverage, delta)] for coverage in coverages]
+    results["changes"] = _changes(model, typed, said, columns)
+    results["outside"] = _outside(typed, columns)
+    return results
 
 
 def _outside(typed: Values, columns: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Return the numbers that lie outside those of the training rows, with the ends of these."""
-    found = []
-    for one in columns:
-        value, marks = typed[one["name"]], one.get("marks") or ()
-        if one["kind"] == "numeric" and value is not None and marks and not marks[0] <= value <= marks[-1]:
+    results = []
+    for column in columns:
+        value, marks = typed[column["name"]], column.get("marks") or ()
+        if column["kind"] == "numeric" and value is not None and marks and not marks[0] <= value <= marks[-1]:
             ends = {"low": f"{marks[0]:.6g}", "high": f"{marks[-1]:.6g}"}
-            found.append({"column": one["name"], "value": f"{value:.6g}", **ends})
-    return found
+            results.append({"column": column["name"], "value": f"{value:.6g}", **ends})
+    return results
 
 
 def _inside(model: TableModel, X: np.ndarray, coverage: float, delta: float) -> str:
@@ -107,24 +107,24 @@ def _changes(model: TableModel, typed: Values, said: Any, columns: list[dict[str
     that was typed; nearness is in interquartile ranges. Levels have no order.
     """
     tried = [
-        (one, value)
-        for one in columns[:200]
-        for value in (one.get("marks", ()) if one["kind"] == "numeric" else one["levels"][:40])
-        if value != typed[one["name"]]
+        (column, value)
+        for column in columns[:200]
+        for value in (column.get("marks", ()) if column["kind"] == "numeric" else column["levels"][:40])
+        if value != typed[column["name"]]
     ]
     ask = _Altered(model, typed, said)
-    found: dict[str, tuple[float, Any, dict[str, Any]]] = {}
-    for (one, value), altered in zip(tried, ask([(one["name"], value) for one, value in tried]), strict=True):
-        old, name = typed[one["name"]], one["name"]
-        away = abs(value - old) / one["spread"] if one["kind"] == "numeric" and old is not None else 1.0
-        if altered and (name not in found or away < found[name][0]):
-            found[name] = (away, value, one)
+    results: dict[str, tuple[float, Any, dict[str, Any]]] = {}
+    for (other_item, value), altered in zip(tried, ask([(item["name"], value) for item, value in tried]), strict=True):
+        old, name = typed[other_item["name"]], other_item["name"]
+        away = abs(value - old) / other_item["spread"] if other_item["kind"] == "numeric" and old is not None else 1.0
+        if altered and (name not in results or away < results[name][0]):
+            results[name] = (away, value, other_item)
     nearest = []
-    for away, value, one in sorted(found.values(), key=lambda item: item[0])[:8]:
-        name, old, short = one["name"], typed[one["name"]], value
-        if one["kind"] == "numeric" and old is not None:
+    for away, value, other_item in sorted(results.values(), key=lambda item: item[0])[:8]:
+        name, old, short = other_item["name"], typed[other_item["name"]], value
+        if other_item["kind"] == "numeric" and old is not None:
             short = _nearest(old, value, partial(ask.column, name))
-            away = abs(short - old) / one["spread"]
+            away = abs(short - old) / other_item["spread"]
         nearest.append((away, {"column": name, "to": _text(short), "prediction": ask.prediction(name, short)}))
     return [change for _, change in sorted(nearest, key=lambda item: item[0])]
 

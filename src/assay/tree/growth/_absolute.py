@@ -112,7 +112,7 @@ class _Growth:
         part, y, w = self.X[rows], self.y[rows] - middle, self.w[rows]
         changing = [int(f) for f in drawn if part[:, f].min() < part[:, f].max()][:most]
         if self.limits.random:
-            found = [self._drawn_split(f, part[:, f], self.y[rows], w, bounds) for f in changing]
+            results = [self._drawn_split(f, part[:, f], self.y[rows], w, bounds) for f in changing]
         else:
             order = np.argsort(y, kind="stable")
             rank = np.empty(len(y), dtype=np.int64)
@@ -127,8 +127,8 @@ class _Growth:
                 loss, i, j, parting = best_threshold(x, by_x, rank, y[order], w, *limits, *ordered)
                 return None if i < 0 else Split(loss, f, _between(x[i], x[j]), parting)
 
-            found = thread_map(search, changing, n_jobs=self.n_jobs if len(rows) >= _WORTH else 1)
-        usable = [split for split in found if split is not None]
+            results = thread_map(search, changing, n_jobs=self.n_jobs if len(rows) >= _WORTH else 1)
+        usable = [split for split in results if split is not None]
         return min(usable, key=lambda split: split.loss, default=None)
 
     def _drawn_split(

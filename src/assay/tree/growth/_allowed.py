@@ -30,15 +30,15 @@ class Allowed:
         """Return 1 for each column that a node may be split on, else 0 (columns,)."""
         if self.groups is None and self.share == 1:
             return self._all
-        found = self._all
+        result = self._all
         if self.groups is not None:
             chosen = self.groups if groups is None else [self.groups[i] for i in groups]
-            found = np.zeros(self.n_columns, dtype=np.uint8)
+            result = np.zeros(self.n_columns, dtype=np.uint8)
             for group in chosen:
-                found[group] = 1
+                result[group] = 1
         if self.share == 1:
-            return found
-        at = np.flatnonzero(found)
+            return result
+        at = np.flatnonzero(result)
         rng = np.random.default_rng((self.seed, tree, start, stop))
         drawn = np.zeros(self.n_columns, dtype=np.uint8)
         drawn[rng.permutation(at)[: max(1, ceil(self.share * len(at)))]] = 1

@@ -150,9 +150,9 @@ def find_bins(
                 nominal[f], n_edges[f] = 1, levels[f]
                 continue
             values.sort()  # NaN come last
-            found = _edges(values[: len(values) - np.count_nonzero(np.isnan(values))], max_bins, shift)
-            n_edges[f] = len(found)
-            edges[f, : len(found)] = found
+            result = _edges(values[: len(values) - np.count_nonzero(np.isnan(values))], max_bins, shift)
+            n_edges[f] = len(result)
+            edges[f, : len(result)] = result
 
     thread_map(work, stretches(d, _SAMPLED), n_jobs=n_jobs)
     return Binner(edges, n_edges, nominal)

@@ -41,17 +41,17 @@ def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None, order
 
         own = np.ascontiguousarray(X[:, f if order is None else order[f]])
         lacking = np.isnan(own)
-        found = values[f, : code_column(np.where(lacking, np.inf, own), codes[f], values[f])]
+        result = values[f, : code_column(np.where(lacking, np.inf, own), codes[f], values[f])]
         if lacking.any():
-            gaps[f] = len(found) - 1
+            gaps[f] = len(result) - 1
         if max_bins is None:
-            return found
-        upper = _upper_values(found, codes[f], max_bins)
-        codes[f] = np.searchsorted(upper, np.arange(len(found)))[codes[f]]
-        return _edges(found, upper)
+            return result
+        upper = _upper_values(result, codes[f], max_bins)
+        codes[f] = np.searchsorted(upper, np.arange(len(result)))[codes[f]]
+        return _edges(result, upper)
 
     levels = thread_map(column, range(d), n_jobs=n_jobs)
-    n_codes = np.array([len(found) for found in levels])
+    n_codes = np.array([len(level) for level in levels])
     starts = np.append(0, np.cumsum(n_codes))[:-1]
     short = codes.astype(np.uint8) if n_codes.max() <= 256 else codes
     return Columns(short, n_codes, np.concatenate(levels), starts, gaps)

@@ -243,7 +243,7 @@ def _find_split(growth, tree, at, limits):
     """Write the best split of a node over `max_features` columns that are not constant there, drawn in turn."""
     columns, target, signs, workspace = growth.columns, growth.target, growth.signs, growth.workspace
     node, best, total, within = tree.nodes[at], tree.splits[at], tree.sums[at], growth.bounds[at if signs.size else 0]
-    rows, found, few = growth.rows[node.start : node.stop], workspace.found, workspace.cells.shape[0]
+    rows, result, few = growth.rows[node.start : node.stop], workspace.found, workspace.cells.shape[0]
     d, tried, drawn, drawing = columns.n_codes.shape[0], 0, 0, limits.max_features < columns.n_codes.shape[0]
     best.purity, best.column, best.threshold = -np.inf, -1, 0.0
     while drawn < d and (tried < limits.max_features or best.column < 0):
@@ -253,18 +253,18 @@ def _find_split(growth, tree, at, limits):
         drawn += 1
         codes, n_codes = columns.codes[f], columns.n_codes[f]
         if n_codes <= few and rows.shape[0] > n_codes // 8:
-            m = _count_codes(codes, n_codes, target, rows, workspace.cells, workspace.cell_rows, found)
+            m = _count_codes(codes, n_codes, target, rows, workspace.cells, workspace.cell_rows, result)
         else:
-            m = _sort_codes(codes, target, rows, workspace.keys, workspace.spare, workspace.digits, found)
-        if m < 2 or found.code[0] == found.code[m - 1]:
+            m = _sort_codes(codes, target, rows, workspace.keys, workspace.spare, workspace.digits, result)
+        if m < 2 or result.code[0] == result.code[m - 1]:
             continue
         tried += 1
         sign = signs[f] if signs.size else 0
         if limits.random:
             levels = columns.levels[columns.starts[f] :]
-            _draw(found, m, f, total, target, limits, sign, within, workspace.sides, levels, workspace.state, best)
+            _draw(result, m, f, total, target, limits, sign, within, workspace.sides, levels, workspace.state, best)
         else:
-            _scan(found, m, f, total, target, limits, sign, within, workspace.sides, best)
+            _scan(result, m, f, total, target, limits, sign, within, workspace.sides, best)
     return worth(node, best, target.criterion, limits, 1e-300)
 
 

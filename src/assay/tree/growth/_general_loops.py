@@ -289,10 +289,10 @@ def _find_split(growth, tree, at, limits):
         tried += 1
         sign = signs[f] if signs.size else 0
         if limits.random:
-            found = _draw_of_column(rows, known, levels, task, total, limits, sign, within, workspace, f, best)
+            result = _draw_of_column(rows, known, levels, task, total, limits, sign, within, workspace, f, best)
         else:
-            found = _best_of_column(rows, known, task, total, limits, sign, within, workspace, f, best)
-        side = found if found > -2 else side
+            result = _best_of_column(rows, known, task, total, limits, sign, within, workspace, f, best)
+        side = result if result > -2 else side
     growth.sides[at] = side
     return worth(node, best, task.criterion, limits, 1e-300)
 

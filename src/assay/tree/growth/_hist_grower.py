@@ -138,8 +138,8 @@ class Grower:
         """Give each node its children: divide its rows, sum the smaller child, subtract for the other, find their
         splits."""
         divisions = [self._division(node) for node in nodes]
-        found = self.rows.divide(divisions, lambda i, columns: self._subtract(nodes[i], columns))
-        for node, results in zip(nodes, found):
+        result = self.rows.divide(divisions, lambda i, columns: self._subtract(nodes[i], columns))
+        for node, results in zip(nodes, result):
             self._close(node, results)
 
     def _division(self, node: Node) -> Division:
@@ -168,8 +168,8 @@ class Grower:
         large.histogram[:, part] -= small.histogram[:, part]
         return self._find(small, columns), self._find(large, columns)
 
-    def _close(self, node: Node, found: list[tuple[Any, Any]]) -> None:
-        for child, results in zip(node.by_size(), zip(*found)):
+    def _close(self, node: Node, result: list[tuple[Any, Any]]) -> None:
+        for child, results in zip(node.by_size(), zip(*result)):
             if self._splittable(child):
                 _settle(child, results)
 
@@ -197,11 +197,11 @@ class Grower:
         if not self._splittable(node):
             return None
         rows, goes_left = self.rows, np.empty(256, dtype=np.uint8)
-        found = best_split(
+        result = best_split(
             node.histogram, *columns, rows.n_bins, rows.nominal, self.rule.monotone, node.allowed, node.total,
             self.numbers, node.low, node.high, goes_left,
         )  # fmt: skip
-        return Split(*found), goes_left
+        return Split(*result), goes_left
 
     def _take(self) -> np.ndarray:
         return self._free.pop() if self._free else np.empty((3, len(self.rows.n_bins) * 256), dtype=self.rows.integer)
@@ -215,9 +215,9 @@ class Grower:
                     held.histogram = None
 
 
-def _settle(node: Node, found: Any) -> None:
+def _settle(node: Node, result: Any) -> None:
     """Keep the best split over all groups of columns; of equals the first."""
-    split, goes_left = max(found, key=lambda one: one[0].gain)
+    split, goes_left = max(result, key=lambda item: item[0].gain)
     if split.gain > 0:
         node.split, node.goes_left = split, goes_left
 

@@ -237,7 +237,7 @@ def _scan_bins(histogram, at, order, bins, missing_left, total, rule, sign, low,
     G, H, most = total[0] * g_unit, total[1] * h_unit, total[2] - min_samples
     here, free = G * G / (H + l2), sign == 0 and low == -np.inf and high == np.inf
     least = max(least, min_gain)
-    found = (least, -1, np.int64(0), np.int64(0), np.int64(0))
+    result = (least, -1, np.int64(0), np.int64(0), np.int64(0))
     g, h, c = np.int64(0), np.int64(0), np.int64(0)
     if missing_left:
         g, h, c = histogram[0, at + MISSING], histogram[1, at + MISSING], histogram[2, at + MISSING]
@@ -261,9 +261,9 @@ def _scan_bins(histogram, at, order, bins, missing_left, total, rule, sign, low,
             gain = (GL * GL * B + GR * GR * A) / (A * B) - here
         else:
             gain = _bounded_gain(GL, A, GR, B, G, H + l2, sign, low, high)
-        if gain > found[0]:
-            found = (gain, k, g, h, c)
-    return found
+        if gain > result[0]:
+            result = (gain, k, g, h, c)
+    return result
 
 
 @compiled

@@ -84,13 +84,13 @@ class BinnedRows:
 
     def divide(self, divisions: list[Division], search: Search) -> list[list[Any]]:
         """One thread does all of that for a small node; the columns of a large one are shared out."""
-        found: list[list[Any]] = [[] for _ in divisions]
+        results: list[list[Any]] = [[] for _ in divisions]
         self.boundaries = [0] * len(divisions)
         large = [i for i, division in enumerate(divisions) if division.n_rows > _LARGE]
         bases = self._bases(divisions)
 
         def work(i: int) -> None:
-            found[i] = self._divide(i, divisions[i], bases[i], i in large, search)
+            results[i] = self._divide(i, divisions[i], bases[i], i in large, search)
 
         thread_map(work, sorted(range(len(divisions)), key=lambda i: -divisions[i].n_rows), n_jobs=self.n_jobs)
         tasks = [(i, columns) for i in large if divisions[i].sums is not None for columns in self._apart]
@@ -100,8 +100,8 @@ class BinnedRows:
             return search(*task)
 
         for (i, _), result in zip(tasks, thread_map(work_on, tasks, n_jobs=self.n_jobs)):
-            found[i].append(result)
-        return found
+            results[i].append(result)
+        return results
 
     def _bases(self, divisions: list[Division]) -> list[int]:
         """Return where the side that is summed waits: it needs one place more than it has rows."""
@@ -124,11 +124,11 @@ class BinnedRows:
             return []
         if at_once:
             return [search(i, columns) for columns in self._together]
-        found = []
+        results = []
         for columns in self._together:
             self._sum_smaller(division, self.boundaries[i], columns)
-            found.append(search(i, columns))
-        return found
+            results.append(search(i, columns))
+        return results
 
     def _sum_smaller(self, division: Division, boundary: int, columns: tuple[int, int]) -> None:
         side = (division.start, boundary) if division.small_left else (boundary, division.stop)

@@ -118,8 +118,8 @@ class _Growth:
                 limits.min_samples_leaf, float(limits.min_weight_leaf),
             )  # fmt: skip
 
-        found = np.array(thread_map(work, self.presorted.parts, n_jobs=self.presorted.n_jobs))
-        return found[found[:, :, 0].argmax(axis=0), np.arange(len(own))]
+        result = np.array(thread_map(work, self.presorted.parts, n_jobs=self.presorted.n_jobs))
+        return result[result[:, :, 0].argmax(axis=0), np.arange(len(own))]
 
     def _thresholds(self, best: np.ndarray) -> np.ndarray:
         """Return numbers half-way between the values on both sides."""

@@ -68,6 +68,20 @@ def impurity(totals: np.ndarray, criterion: str) -> np.ndarray:
 
     Entropy in bits, -sum p log2 p with 0 log 0 = 0; Gini 1 - sum p^2; variance for numbers.
 
+    Parameters
+    ----------
+    totals : ndarray
+        Class weights, or (weight, sum, sum of squares) of numbers.
+    criterion : str
+        "squared_error": variance; "gini"; otherwise entropy.
+
+    Returns
+    -------
+    ndarray
+        The impurity.
+
+    Examples
+    --------
     >>> float(impurity(np.array([5.0, 5.0]), "entropy")), float(impurity(np.array([5.0, 5.0]), "gini"))
     (1.0, 0.5)
     """
@@ -94,9 +108,9 @@ def code_table(X: np.ndarray, levels: dict[int, int]) -> Any:
         if f in levels:
             codes[f, known] = x[known]
         elif len(known):
-            found, codes[f, known] = np.unique(x[known], return_inverse=True)
-            n_codes[f] = len(found)
-            values.append(found)
+            result, codes[f, known] = np.unique(x[known], return_inverse=True)
+            n_codes[f] = len(result)
+            values.append(result)
     nominal = np.array([f in levels for f in range(d)])
     starts, places = (np.append(0, np.cumsum(np.where(there, n_codes, 0))) for there in (~nominal, nominal))
     about = np.stack([np.append(n_codes, 0), np.append(nominal, False), starts, places]).astype(np.int64)

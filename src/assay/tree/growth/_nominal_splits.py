@@ -156,9 +156,9 @@ def _consider(left, parts, before, rules, whole, which, best):
     if rules.directed and lost[0] > 0:
         gain = -np.inf
         for side in range(2):
-            found = before - _mixed(left, right, lost, filled, side, rules.kind, whole)
-            if found > gain:
-                gain, branch = found, side
+            result = before - _mixed(left, right, lost, filled, side, rules.kind, whole)
+            if result > gain:
+                gain, branch = result, side
     else:
         gain = total[0] / whole * (before - (a * impurity_of(left, rules.kind) + b * impurity_of(right, rules.kind)))
         if rules.directed:
@@ -332,10 +332,10 @@ def _all_levels_of(count, rules, whole, before, workspace, branches, best):
             for k in range(lost.shape[0]):
                 filled[k] = lost[k] + (levels[at, k] if here else 0.0)
             less = levels[at, 0] * impurity_of(levels[at], rules.kind) if here else 0.0
-            found = before - (after - less + filled[0] * impurity_of(filled, rules.kind)) / whole
+            result = before - (after - less + filled[0] * impurity_of(filled, rules.kind)) / whole
             at += here
-            if found > gain:
-                gain, branch = found, j
+            if result > gain:
+                gain, branch = result, j
     for j in range(branches.shape[0]):
         branches[j] = j
     best[GAIN], best[RATIO] = gain, gain / value if value > 1e-12 else -np.inf

@@ -105,11 +105,11 @@ def _scan(keys, begin, end, n, block, learned, total, outputs, limits, sides, co
                         a += left[k] * left[k]
                         b += right[k] * right[k]
                 if kind == OTHER:
-                    found = children_purity(left, right, total, outputs, criterion)
+                    result = children_purity(left, right, total, outputs, criterion)
                 else:
-                    found = (a / here_weight + b / there) / outputs
-                if found > best.purity:
-                    best.purity, best.column, best.low, best.high = found, column, previous, level
+                    result = (a / here_weight + b / there) / outputs
+                if result > best.purity:
+                    best.purity, best.column, best.low, best.high = result, column, previous, level
         if whole:
             a, b = 0.0, 0.0
             for k in range(width):
@@ -200,19 +200,19 @@ def _find_split(growth, tree, at, limits):
     node, best, total = tree.nodes[at], tree.splits[at], tree.sums[at]
     start, stop = growth.reach[at, 0], growth.reach[at, 1]
     n, d, criterion = node.stop - node.start, block.shape[0], growth.target.criterion
-    found = _list_columns(keys, start, stop, n, entries.column, entries.first, block, begin, which)
-    begin[found] = stop
+    result = _list_columns(keys, start, stop, n, entries.column, entries.first, block, begin, which)
+    begin[result] = stop
     tried, drawn, outputs, drawing = 0, 0, growth.target.y.shape[1], limits.max_features < d
     best.purity, best.column = -np.inf, -1
-    for j in range(found):
+    for j in range(result):
         listed[which[j]] = j
-    while drawn < (d if drawing else found) and (tried < limits.max_features or best.column < 0):
+    while drawn < (d if drawing else result) and (tried < limits.max_features or best.column < 0):
         if drawing:
             draw_columns(workspace.order, drawn, drawn + 1, workspace.state)
         f = workspace.order[drawn] if drawing else which[drawn]
         j = listed[f]
         drawn += 1
-        if j < found and which[j] == f:
+        if j < result and which[j] == f:
             here, there = begin[j], begin[j + 1]
             tried += _scan(keys, here, there, n, block[f], learned, total, outputs, limits, sides, f, criterion, best)
     return worth(node, best, criterion, limits, 1e-300)

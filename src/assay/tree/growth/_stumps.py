@@ -63,23 +63,25 @@ def best_stump(
     none = np.array((-1.0, 1.0, -1, 0.0, 0.0), dtype=loops.STUMP)
 
     def work(begin: int) -> np.ndarray:
-        found = np.repeat(none, min(_COLUMNS, X.shape[1] - begin))
-        for f, best in enumerate(found, begin):
+        result = np.repeat(none, min(_COLUMNS, X.shape[1] - begin))
+        for f, best in enumerate(result, begin):
             if K == 2:
                 loops.scan_two_classes(columns.order[f], columns.last[f], signed, total, code, best)
             else:
                 loops.scan_column(columns.order[f], columns.last[f], y, weight, total, code, best)
-        return found
+        return result
 
-    found = np.concatenate(thread_map(work, range(0, X.shape[1], _COLUMNS), n_jobs=n_jobs))
-    f = int((found["purity"] / found["scale"]).argmax())
-    position = int(found["position"][f])
+    results = np.concatenate(thread_map(work, range(0, X.shape[1], _COLUMNS), n_jobs=n_jobs))
+    f = int((results["purity"] / results["scale"]).argmax())
+    position = int(results["position"][f])
     if position < 0:
         return Stump(stump_nodes(-1, 0.0, total[None]), np.empty(0, dtype=np.int32))
     a, b = X[columns.order[f, position], f], X[columns.order[f, position + 1], f]
     middle = a / 2 + b / 2
     left = columns.order[f, : position + 1]
-    below = np.array([found["negative"][f], found["positive"][f]]) if K == 2 else np.bincount(y[left], weight[left], K)
+    below = (
+        np.array([results["negative"][f], results["positive"][f]]) if K == 2 else np.bincount(y[left], weight[left], K)
+    )
     sums = np.stack([total, below, np.maximum(total - below, 0.0)])
     return Stump(stump_nodes(f, middle if a <= middle < b else a, sums), left)
 

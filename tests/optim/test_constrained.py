@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from assay.optim.constrained import QuadraticProgramme, lagrange_point, rescaled
-from assay.optim.descent import check_gradient, newton
+from assay.optim.descent import check_gradient
+from assay.optim.newton import newton
 from assay.textbook.linear import hyperplane_margin, likelihood_term, squared_error
 
 

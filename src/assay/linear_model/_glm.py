@@ -40,8 +40,8 @@ from assay.losses.deviance import (
     unit_deviance,
 )
 from assay.messages import Message
-from assay.optim.descent import Found, Solve, newton
 from assay.optim.duality import gamma, outward, score_rounding
+from assay.optim.newton import Found, Solve, newton
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import LinearFunctions

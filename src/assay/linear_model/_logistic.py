@@ -47,8 +47,8 @@ from assay.linear_model._logistic_solvers import (
 from assay.linear_model._separator import separation_claim
 from assay.losses.deviance import link_function
 from assay.messages import Message
-from assay.optim.descent import Found
 from assay.optim.duality import GAP, MULTINOMIAL, PenalisedProblem, gap_claims
+from assay.optim.newton import Found
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
 from assay.scan.memory import MemoryRows

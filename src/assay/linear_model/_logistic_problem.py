@@ -19,8 +19,8 @@ from scipy.special import expit
 from assay.claims.claim import Claim
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
-from assay.optim.descent import Found, Solve, conjugate_gradients, newton
 from assay.optim.duality import gamma, outward, score_rounding
+from assay.optim.newton import Found, Solve, conjugate_gradients, newton
 from assay.scan import Rows, thread_map
 from assay.scan.memory import in_stretches
 

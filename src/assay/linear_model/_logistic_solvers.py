@@ -31,7 +31,7 @@ from assay.linear_model import _logistic_problem
 from assay.linear_model._base import packed
 from assay.linear_model._logistic_problem import Problem
 from assay.linear_model._sgd_base import SPARSE_INTERCEPT
-from assay.optim.descent import Found
+from assay.optim.newton import Found
 from assay.scan.memory import MemoryRows
 
 _WIDE = 1_500

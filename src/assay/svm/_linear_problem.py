@@ -22,7 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
-from assay.optim.descent import Solve, newton
+from assay.optim.newton import Solve, newton
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows
 

@@ -27,8 +27,7 @@ from assay.claims.model import StoredModel
 from assay.data import ColumnType, Encoding, RawTable, Schema, Table, raw_table
 from assay.data.columns import LARGEST
 from assay.guarantees.fingerprint import fold_of_rows
-from assay.learning.fold_sizes import FoldSizes, of_folds, slip
-from assay.learning.memory import Memory, Sizes, class_scores, remember, sizes_of
+from assay.learning.memory import FoldSizes, Memory, Sizes, class_scores, of_folds, remember, sizes_of, slip
 from assay.learning.model import StreamedCells, TableModel, checked_input, target_values, without_reserve
 from assay.learning.problem import informative_columns
 from assay.theory.spaces import Unbounded

@@ -22,8 +22,7 @@ from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, na
 from assay.data.readers import is_streamed, rows_at_once
 from assay.guarantees.ledger import CertifyOptions, price_of_look
 from assay.guarantees.seal import About, DataSplit, Others, issue
-from assay.learning.fold_sizes import outward
-from assay.learning.memory import Memory, Sizes, class_scores, ranked, remember, sizes_of, sketches
+from assay.learning.memory import Memory, Sizes, class_scores, outward, ranked, remember, sizes_of, sketches
 from assay.messages import Message
 
 

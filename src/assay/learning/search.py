@@ -35,10 +35,9 @@ from assay.fitlog import Interrupts
 from assay.guarantees.ledger import CertifyOptions
 from assay.learning import spaces
 from assay.learning.events import Event, Finished, Left, Started
-from assay.learning.jobs import SMALL, Answer, Judge, Recipe, together
+from assay.learning.jobs import SMALL, Answer, Judge, Pool, Recipe, together
 from assay.learning.metrics import Metric
 from assay.learning.problem import FOLDS, Problem
-from assay.learning.workers import Pool
 from assay.messages import Message, from_plain, plain
 from assay.stored import class_name
 

@@ -38,7 +38,7 @@ from assay.learning import looks as looking
 from assay.learning.events import Event, First, Note
 from assay.learning.finalists import Final, Finalist, certified
 from assay.learning.folds import FoldModel, Folds
-from assay.learning.jobs import Answer, Certify, Recipe
+from assay.learning.jobs import Answer, Certify, Pool, Recipe
 from assay.learning.metrics import Metric, chosen_metric
 from assay.learning.model import TableModel, checked_input
 from assay.learning.problem import (
@@ -52,7 +52,6 @@ from assay.learning.problem import (
     with_target,
 )
 from assay.learning.search import Budget, Candidate, Scores, Search, fingerprint, options_for
-from assay.learning.workers import Pool
 from assay.messages import Message, sentences
 from assay.stored import class_name
 

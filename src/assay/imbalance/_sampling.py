@@ -391,9 +391,6 @@ class EasyEnsembleClassifier(ClassifierMixin, CombinedLearner):
     def _base(self) -> Any:
         return DecisionTreeClassifier(random_state=0) if self.estimator is None else self.estimator
 
-    def _bases(self) -> list[Any]:
-        return [self._base()]
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "EasyEnsembleClassifier":
         """Fit members to balanced samples of rows X and labels y."""
         check(self)

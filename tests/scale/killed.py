@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from assay.scan.dask import Pinned
-
 _PAUSE, _LONGEST = 0.005, 120.0  # seconds between two looks, and until nobody waits any longer
 
 
@@ -55,11 +53,13 @@ def cluster_that_loses_a_worker(due: Callable[[list[str]], bool]) -> Iterator[li
     """Start a client of two workers that keep rows; yield a list for the process number of the one killed before
     the first call for which `due` is true of the names of the calls so far, its own the last."""
     distributed = pytest.importorskip("distributed")
+    from assay.scan.dask import Pinned
+
     calls: list[str] = []
     killed: list[int] = []
     each = Pinned.each
 
-    def killing(pinned: Pinned, method: str, *arguments: Any) -> Any:
+    def killing(pinned: Any, method: str, *arguments: Any) -> Any:
         calls.append(method)
         if not killed and due(calls):
             holder = pinned._holders[0][1]._address

@@ -112,6 +112,8 @@ class _Stream:
     """The rows that a certificate is about, as the checker reads them. What the model makes of them is compared with
     that in the first pass: `wrong` is what differs."""
 
+    split_is_derived = True  # `_own_rows` has compared the hold-out rows with what the certificate says of them
+
     def __init__(self, table: TableModel, rows: _Chosen, y: np.ndarray, clock: Clock):
         self.table, self.rows, self.y, self.clock, self.n_rows = table, rows, y, clock, len(y)
         self.wrong: Exception | None = Rejected("not all rows were read")
@@ -217,10 +219,11 @@ def _own_rows(certificate: Certificate, cells: Cells, rows: int) -> np.ndarray:
 
 
 def _check_newest(certificate: Certificate, cells: Cells, rows: int) -> None:
-    """Reject hold-out rows that are not all rows from some time on, by the column that the certificate names."""
+    """Reject hold-out rows that are not all rows from some time on, by the column that the certificate names. Names are
+    sorted: by an order that the certificate could choose, any rows are the newest."""
     record: Mapping[str, Any] = certificate.time or {}
     name, kind, levels = str(record.get("name")), record.get("kind"), record.get("levels")
-    if certificate.split is None or name not in cells or kind not in ("numeric", "date", "nominal", "ordered"):
+    if certificate.split is None or name not in cells or kind not in ("numeric", "date", "nominal"):
         raise Rejected(f"the newest rows by {name[:40]!r} cannot be told: no such column of times, or no split")
     column = np.asarray(cells[name])
     if kind == "nominal" and levels != sorted({cell for cell in column.tolist() if cell is not None}):

@@ -44,6 +44,13 @@ def test_nothing_is_said_of_a_split_that_nobody_checks(said):
     forged = from_json(to_json(forged))
     assert assay.verify(honest, model, x[:, None], y).holds
     assert "how the hold-out rows were drawn" in assay.verify(forged, model, x[:, None], y).reason
+    if said != "seed":  # of rows that are given apart
+        train = honest.split["train"]
+        X, held = x[:, None], honest.split["holdout"]
+        apart = model.certify(X[train], y[train], holdout=(X[held], y[held]))
+        forged = replace(apart, time=forged.time, looks=forged.looks)
+        report = assay.verify(forged, model, X[train], y[train], holdout=(X[held], y[held]))
+        assert "how the hold-out rows were drawn" in report.reason
 
 
 def table_model(target, encoding_of, y, held, learner):

@@ -13,6 +13,7 @@ says must be what the checker's own predictor is sure of.
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -78,7 +79,7 @@ def verify_table(certificate: Certificate, model: Any, cells: TableCells, *, lim
         _check_groups(certificate, rows, len(y))
         stream = _Stream(table, rows, y, clock)
         named = {name: rows[name] for name in certificate.named_columns if name in rows}
-        report = verify(certificate, model, stream, columns=named, limit=limit)
+        report = verify(_without_origin(certificate), model, stream, columns=named, limit=limit)
         if any(verdict.claim == "data.identity" and verdict.status == "REJECTED" for verdict in report.verdicts):
             return report  # other rows give other encodings
         for item, train in _training_rows(table, certificate, len(y)):
@@ -88,6 +89,12 @@ def verify_table(certificate: Certificate, model: Any, cells: TableCells, *, lim
         return report
     except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
         return Report(failed("certificate", error))
+
+
+def _without_origin(certificate: Certificate) -> Certificate:
+    """Return the certificate without what `_own_rows` has compared: how the hold-out rows came about."""
+    split = None if certificate.split is None else {k: v for k, v in certificate.split.items() if k != "seed"}
+    return replace(certificate, split=split, time=None, looks=None)
 
 
 class _Chosen(Mapping[str, np.ndarray]):
@@ -111,8 +118,6 @@ class _Chosen(Mapping[str, np.ndarray]):
 class _Stream:
     """The rows that a certificate is about, as the checker reads them. What the model makes of them is compared with
     that in the first pass: `wrong` is what differs."""
-
-    split_is_derived = True  # `_own_rows` has compared the hold-out rows with what the certificate says of them
 
     def __init__(self, table: TableModel, rows: _Chosen, y: np.ndarray, clock: Clock):
         self.table, self.rows, self.y, self.clock, self.n_rows = table, rows, y, clock, len(y)

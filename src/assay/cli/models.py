@@ -3,7 +3,6 @@
 Each imports what it alone needs, so that `assay verify` stays quick.
 """
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from assay.cli.common import keep_apart, say
 from assay.cli.predicting import open_model, using
 from assay.files import written_whole
 from assay.learning import TableModel
-from assay.text import shown
+from assay.text import json_text, shown
 
 
 def audit(model_file: Path) -> None:
@@ -62,7 +61,7 @@ def _verify(
     bundled = source in datasets.TARGETS and not Path(source).exists()
     report = assay.verify(certificate, model, datasets.load(source) if bundled else source, limit=limit)
     if console is None:
-        print(json.dumps(_record(certificate, report), ensure_ascii=False, indent=1))
+        print(json_text(_record(certificate, report)))
     else:
         _show(console, certificate, report)
     return report.holds
@@ -142,7 +141,7 @@ def compare(first: Path, second: Path, source: str, confidence: float, as_json: 
         result = explaining.compare(*models, datasets.load(source) if bundled else source, delta=1 - confidence)
     if as_json:
         record = asdict(result) | {"first": str(first), "second": str(second), "confidence": confidence}
-        print(json.dumps(record, ensure_ascii=False, indent=1))
+        print(json_text(record))
         return
     console = Console()
     kind = "error rate" if models[0].model.task == "classify" else "mean absolute error"

@@ -99,6 +99,8 @@ def network_of(client: tuple[str, int] | list[str | int] | None) -> str:
 HEAD_SECONDS, BODY_SECONDS, UNREAD_SECONDS, LINGER_SECONDS = 10.0, 30.0, 60.0, 5.0
 """For the head of a request; for its body, beside one second for `BODY_RATE` bytes; for an answer that the client does
 not read; for a body that nobody wants any more."""
+STILL_SECONDS = 30.0
+"""The longest between two pieces of a body, however much came before."""
 BODY_RATE = 16 * 2**10
 MOST, MOST_OF_ONE = 128, 64
 """Connections at once, in all and from one address."""
@@ -149,7 +151,8 @@ class Connection(H11Protocol):
         elif state is not self._awaited:
             self._await(HEAD_SECONDS if state is h11.IDLE else BODY_SECONDS)
         if state is h11.SEND_BODY and not self.cycle.response_complete:
-            self._deadline += len(data) / BODY_RATE
+            longest = self.loop.time() + STILL_SECONDS  # however much came before
+            self._deadline = min(self._deadline + len(data) / BODY_RATE, longest)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()  # which may begin with the next request
@@ -178,7 +181,8 @@ class Connection(H11Protocol):
     def _late(self) -> None:
         left = self._deadline - self.loop.time()
         if self.flow.read_paused:  # we do not read: that is not the client's fault
-            left = max(left, 1.0)
+            left = max(left, STILL_SECONDS)
+            self._deadline = self.loop.time() + left
         if left <= 0:
             self._drop()
         else:

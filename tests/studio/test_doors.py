@@ -167,6 +167,27 @@ def test_an_upload_that_stands_still_is_cut_off_and_one_that_goes_on_is_not(hast
         assert line.recv(9) == b"HTTP/1.1 "
 
 
+def test_what_came_before_gives_no_upload_more_than_some_seconds_to_stand_still(tmp_path: Path) -> None:
+    code = "from assay import web as c; c.BODY_SECONDS = c.STILL_SECONDS = c.LINGER_SECONDS = 0.5"
+    one = started(tmp_path, "--no-browser", code=code)
+    try:
+        with urlopen(one.address, timeout=SECONDS) as answer:
+            cookie = answer.headers["set-cookie"].partition(";")[0]
+        host, port = one.place
+        head = f"POST /tables HTTP/1.1\r\nhost: {host}:{port}\r\norigin: http://{host}:{port}\r\ncookie: {cookie}\r\n"
+        head += "content-type: multipart/form-data; boundary=x\r\ncontent-length: 90000000\r\n\r\n"
+        with socket.create_connection(one.place, timeout=SECONDS) as line:
+            line.sendall(
+                head.encode()
+                + b'--x\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+                + bytes(2**22)
+            )
+            assert line.recv(1) == b""  # four megabytes would be worth four minutes
+    finally:
+        one.process.terminate()
+        one.process.wait(SECONDS)
+
+
 @POSIX
 def test_a_thousand_idle_connections_shut_nobody_out(tmp_path: Path) -> None:
     """The studio may open 400 files; each connection is one."""

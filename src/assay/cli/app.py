@@ -323,6 +323,9 @@ def serve(
     ] = "127.0.0.1",
     alarm: Annotated[float, typer.Option(help="Probability of a false alarm.")] = 0.01,
     state: Annotated[Path | None, _option("File that keeps the outcomes over a restart.")] = None,
+    memory: Annotated[
+        int, typer.Option(min=64, help="Megabytes that requests may take together, beside the model.")
+    ] = 1024,
 ) -> None:
     """Serve predictions over HTTP, and monitor the certified bound as outcomes arrive."""
     with _messages():
@@ -332,7 +335,7 @@ def serve(
             from assay.serve import server
         except ModuleNotFoundError as error:
             raise ImportError(f"serving needs {error.name}: pip install 'assay[serve]'.") from None
-        server.serve(*open_model(model), host, port, alarm, state)
+        server.serve(*open_model(model), host, port, alarm, state, memory * 2**20)
 
 
 @app.command()

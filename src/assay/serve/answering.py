@@ -17,9 +17,11 @@ import numpy as np
 from assay.claims.claim import Certificate
 from assay.data import RawTable, Table, raw_table
 from assay.data.places import Content
-from assay.data.readers import MISSING_WORDS
+from assay.data.readers import MISSING_WORDS, header_size, names
 from assay.data.records import from_records
 from assay.learning import TableModel
+from assay.learning.folded import FoldedTable
+from assay.serve.memory import LONGEST_HEADER, MOST_COLUMNS, RowCost
 from assay.serve.watching import Watch
 
 MOST_KEPT = 100_000
@@ -45,6 +47,9 @@ class Answers:
         self.tells_shares = bool(self.classes) and hasattr(model.learner, "predict_proba")
         self._names = [column.name for column in model.columns]
         self._levels = {column.name: frozenset(column.levels) for column in model.columns if column.levels}
+        encodings = [one.encoding for one in (model.members if isinstance(model, FoldedTable) else [model])]
+        width = sum(one.raw_width + one.arrays().width for one in encodings)
+        self._cost = RowCost(len(self._names), width, len(self.classes))
         self._run, self._number = token_hex(4), 0
         self._kept: OrderedDict[str, Any] = OrderedDict()
 
@@ -67,10 +72,14 @@ class Answers:
             answers |= self._predicted(asked, good)
         return [answers[i] for i in range(len(asked))]
 
+    def cost(self, ask: Ask) -> int:
+        """Return a limit of the bytes that it takes to answer a request."""
+        return self._cost.of(ask.body, ask.csv, ask.coverage is not None)
+
     def _rows(self, ask: Ask) -> list[Any] | RawTable:
         """Return the rows of a request: records of JSON, or a table of CSV."""
         if ask.csv:
-            return raw_table(Content(ask.body, "the request"))
+            return self._csv(Content(ask.body, "the request"))
         result = _json(ask.body)
         rows = result.get("rows", [result]) if isinstance(result, dict) else result
         if not isinstance(rows, list) or not rows:
@@ -82,6 +91,16 @@ class Answers:
                     f"row {i} (counted from 0) lacks the column {lacking[0]!r}; send null if it is unknown."
                 )
         return rows
+
+    def _csv(self, source: Content) -> RawTable:
+        """Return the columns of a CSV that the model has; every other costs Arrow a kilobyte."""
+        there = names(source) if header_size(source) <= LONGEST_HEADER else []
+        if not 0 < len(there) <= MOST_COLUMNS:
+            raise ValueError(f"the header has more than {LONGEST_HEADER} bytes or {MOST_COLUMNS} columns.")
+        lacking = [name for name in self._names if name not in there]
+        if lacking:
+            raise ValueError(f"the table lacks the column {lacking[0]!r}.")
+        return raw_table(source, only=[name for name in (*self._names, self.model.target.name) if name in there])
 
     def _table(self, rows: list[Any] | RawTable) -> RawTable:
         """Return a request as a table; words that stand for a gap in a CSV file do so here, unless they are levels."""

@@ -108,7 +108,7 @@ def _got(summary: str, reply: str) -> dict[str, Any]:
 def _posted(summary: str, body: dict[str, Any], reply: str, parameters: list[dict[str, Any]]) -> dict[str, Any]:
     result = _got(summary, reply)
     refusals = {"400": "The rows cannot be read.", "401": "The token is missing or wrong.",
-                "413": "The body is too large.", "415": "Neither JSON nor CSV.", "503": "Too many wait."}  # fmt: skip
+                "413": "Too large.", "415": "Neither JSON nor CSV.", "503": "Too much waits."}  # fmt: skip
     for code, refusal in refusals.items():
         result["responses"][code] = {"description": refusal, "content": _reply("Refusal")}
     content = {"application/json": {"schema": body}, "text/csv": {"schema": _TEXT}}

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -18,16 +19,17 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assay.claims.claim import Certificate
 from assay.claims.words import assumptions
 from assay.learning import TableModel
 from assay.serve import openapi, watching
 from assay.serve.answering import Answers, Ask
+from assay.serve.memory import HELD, WORKED, Exhausting, Full, Hold, Store
 from assay.serve.watching import Watch
 from assay.web import (
     LOOPBACK,
@@ -49,19 +51,22 @@ MOST_WAITING = 1024
 """Requests that are answered together, and that may wait; more are told to come again."""
 
 
-class Full(Exception):
-    """Too many requests wait."""
-
-
 class Batches:
     """One worker; whoever asks while it is at work is answered with all others who did.
 
-    Nobody waits for others to come: a request that finds the worker idle is answered at once.
+    Nobody waits for others to come: a request that finds the worker idle is answered at once. Those that are answered
+    together cost at most `most` bytes together.
     """
 
-    def __init__(self, answer: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
-        self._answer = answer
-        self._waiting: asyncio.Queue[tuple[Any, asyncio.Future[Any]]] = asyncio.Queue(MOST_WAITING)
+    def __init__(
+        self,
+        answer: Callable[[Sequence[Any]], Sequence[Any]],
+        cost: Callable[[Any], int] = lambda _: 0,
+        most: int = 0,
+    ) -> None:
+        self._answer, self._cost, self._most = answer, cost, most
+        self._waiting: deque[tuple[Any, int, asyncio.Future[Any]]] = deque()
+        self._came = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
@@ -77,34 +82,55 @@ class Batches:
 
     async def ask(self, request: Any) -> Any:
         """Return the answer to a request, or raise why there is none."""
+        cost = self._cost(request)
+        if cost > self._most:
+            raise Exhausting(cost, self._most)
+        if len(self._waiting) >= MOST_WAITING:
+            raise Full
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        try:
-            self._waiting.put_nowait((request, future))
-        except asyncio.QueueFull:
-            raise Full from None
+        self._waiting.append((request, cost, future))
+        self._came.set()
         return await future
+
+    def _next(self) -> list[tuple[Any, asyncio.Future[Any]]]:
+        """Return the requests that are answered next, of those whose clients have not gone."""
+        batch: list[tuple[Any, asyncio.Future[Any]]] = []
+        cost = 0
+        while self._waiting and len(batch) < MOST_TOGETHER and cost + self._waiting[0][1] <= self._most:
+            request, own, future = self._waiting.popleft()
+            if not future.done():
+                batch.append((request, future))
+                cost += own
+        return batch
 
     async def _work(self) -> None:
         while True:
-            batch = [await self._waiting.get()]
-            while len(batch) < MOST_TOGETHER and not self._waiting.empty():
-                batch.append(self._waiting.get_nowait())
-            batch = [(request, future) for request, future in batch if not future.done()]  # whoever has not gone
-            try:
-                answers = await run_in_threadpool(self._answer, [request for request, _ in batch])
-            except Exception as error:  # of ours: every one who waits is told, and the next are answered
-                answers = [error] * len(batch)
-            for (_, future), answer in zip(batch, answers, strict=True):
-                if future.done():
-                    continue
-                if isinstance(answer, Exception):
-                    future.set_exception(answer)
-                else:
-                    future.set_result(answer)
+            await self._came.wait()
+            batch = self._next()
+            if not self._waiting:
+                self._came.clear()
+            await self._answered(batch)
+            await asyncio.sleep(0)  # these write their answers before the next are worked on
+
+    async def _answered(self, batch: list[tuple[Any, asyncio.Future[Any]]]) -> None:
+        """Answer requests together."""
+        try:
+            answers = await run_in_threadpool(self._answer, [request for request, _ in batch])
+        except Exception as error:  # of ours: every one who waits is told, and the next are answered
+            answers = [error] * len(batch)
+        for (_, future), answer in zip(batch, answers, strict=True):
+            if future.done():
+                continue
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
 
 
 MOST_BYTES = 16 * 2**20
 """What a request may have."""
+MEMORY = 2**30
+"""What all may take together."""
 HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 _OPEN = ("/health", "/favicon.ico")
 """Addresses that need no token."""
@@ -113,13 +139,14 @@ _OPEN = ("/health", "/favicon.ico")
 @dataclass(frozen=True)
 class Settings:
     """Host headers that are answered (of any host: none given), the token if one is asked for, the chance of a false
-    alarm, and the file that keeps what is known of outcomes."""
+    alarm, the file that keeps what is known of outcomes, and the bytes that a request and that all may take."""
 
     authorities: frozenset[str] = frozenset()
     token: str | None = None
     alarm: float = 0.01
     state: Path | None = None
     most_bytes: int = MOST_BYTES
+    memory: int = MEMORY
 
 
 class Reply(Response):
@@ -134,14 +161,17 @@ class Reply(Response):
 def service(model: TableModel, certificate: Certificate | None, settings: Settings) -> ASGIApp:
     """Return the application that answers for a model."""
     watch = Watch(model, certificate, settings.alarm, settings.state)
-    batches = Batches(Answers(model, certificate, watch))
+    answers = Answers(model, certificate, watch)
+    batches = Batches(answers, answers.cost, int(WORKED * settings.memory))
     counted = watching.Metrics(watch)
     document = openapi.description(model, watch.certificate, settings.token is not None)
     about = _about(model, certificate, watch)
 
     async def post(request: Request) -> Response:
         ask = Ask(request.url.path[1:], await request.body(), _is_csv(request), _coverage(request))
-        return Reply(await batches.ask(ask))
+        reply = Reply(await batches.ask(ask))
+        request.scope[_HOLD].take(len(reply.body))
+        return reply
 
     async def get(request: Request) -> Response:
         path = request.url.path
@@ -164,6 +194,7 @@ def service(model: TableModel, certificate: Certificate | None, settings: Settin
     posted = [Route(path, post, methods=["POST"]) for path in ("/predict", "/outcome")]
     got = [Route(path, get) for path in ("/health", "/model", "/monitor", "/metrics", "/openapi.json", "/docs")]
     refusals: Any = {ValueError: _unreadable, Full: _full, TooLarge: _too_large, HTTPException: _http, 500: _broken}
+    refusals |= {Exhausting: _exhausting, ClientDisconnect: _gone}
     app = Starlette(routes=[*posted, *got, Route("/favicon.ico", icon)], lifespan=life, exception_handlers=refusals)
     return _Door(app, settings, counted, frozenset(route.path for route in (*posted, *got)))
 
@@ -173,6 +204,7 @@ class _Door:
 
     def __init__(self, app: ASGIApp, settings: Settings, counted: watching.Metrics, paths: frozenset[str]) -> None:
         self.app, self.settings, self.counted, self.paths = app, settings, counted, paths
+        self._store = Store(int(HELD * settings.memory))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -185,10 +217,23 @@ class _Door:
             if message["type"] == "http.response.start":
                 message = {**message, "headers": [*message.get("headers", []), *HEADERS]}
                 self.counted.requests.labels(path, message["status"]).inc()
-            await send(message)
+            body = message.get("body", b"")
+            last = max(len(body) - 1, 0) // _PIECE * _PIECE
+            for start in range(0, last, _PIECE):  # each waits until the client has read those before
+                await send({**message, "body": body[start : start + _PIECE], "more_body": True})
+            await send({**message, "body": body[last:]} if last else message)
 
+        async def receiving() -> Message:
+            message = await counted()
+            hold.take(len(message.get("body", b"")))
+            return message
+
+        hold, counted = Hold(self._store), Counted(receive, self.settings.most_bytes)
         answer = self._refusal(scope, headers_of(scope))
-        await (answer or self.app)(scope, Counted(receive, self.settings.most_bytes), sending)
+        try:
+            await (answer or self.app)({**scope, _HOLD: hold}, receiving, sending)
+        finally:
+            hold.free()
         self.counted.seconds.labels(path).observe(time.perf_counter() - begun)
 
     def _refusal(self, scope: Scope, headers: dict[str, list[str]]) -> Response | None:
@@ -206,6 +251,9 @@ class _Door:
         return None
 
 
+_HOLD = "assay.hold"
+"""Where a request has the bytes that it holds."""
+_PIECE = 2**16
 _LARGE = "the request is too large; send fewer rows at once."
 
 
@@ -251,7 +299,15 @@ async def _unreadable(request: Request, error: Exception) -> Response:
 
 
 async def _full(request: Request, error: Exception) -> Response:
-    return Reply({"error": "too many requests wait; come again."}, 503, {"retry-after": "1"})
+    return Reply({"error": "too many or too large requests wait; come again."}, 503, {"retry-after": "1"})
+
+
+async def _exhausting(request: Request, error: Exception) -> Response:
+    return Reply({"error": str(error)}, 413)
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)
 
 
 async def _too_large(request: Request, error: Exception) -> Response:
@@ -282,14 +338,20 @@ class Client(Connection):
 
 
 def serve(
-    model: TableModel, certificate: Certificate | None, host: str, port: int, alarm: float, state: Path | None
+    model: TableModel,
+    certificate: Certificate | None,
+    host: str,
+    port: int,
+    alarm: float,
+    state: Path | None,
+    memory: int = MEMORY,
 ) -> None:
     """Serve until Ctrl-C. Another host than this machine's own needs a token."""
     token = _token(host)
     socket = listener("the service", host, port)
     port = socket.getsockname()[1]
     known = authorities(host_of(host), port) if token is None else frozenset()
-    running = server(service(model, certificate, Settings(known, token, alarm, state)), Client)
+    running = server(service(model, certificate, Settings(known, token, alarm, state, memory=memory)), Client)
     name = f"[{host}]" if ":" in host else host
     with ended_by_signals(running):
         print(f"Predictions of {model.target.name!r} are at http://{name}:{port}/predict; see /docs.", flush=True)

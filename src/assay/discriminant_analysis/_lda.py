@@ -181,7 +181,8 @@ class LinearDiscriminantAnalysis(
             between = None
             if self.solver == "eigen" and (shrinkage or self.covariance_estimator or self.priors is not None):
                 between = total_covariance(self, rows, sums, shrinkage) - self.sigma_
-            self._keep(_discriminants(self.sigma_, self.means_, self.priors_, float(self.tol), between))
+            about = self.xbar_ if self.solver == "svd" else np.zeros(rows.n_features)
+            self._keep(_discriminants(self.sigma_, self.means_, self.priors_, float(self.tol), between, about))
             if not streams(X, y) and getattr(X, "dtype", None) == np.float32:
                 self.coef_, self.intercept_ = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
             log.step(0.0, 0.0, coef_=self.coef_, intercept_=self.intercept_)
@@ -339,10 +340,15 @@ class _Discriminants(NamedTuple):
 
 
 def _discriminants(
-    covariance: np.ndarray, means: np.ndarray, priors: np.ndarray, tol: float, between: np.ndarray | None
+    covariance: np.ndarray,
+    means: np.ndarray,
+    priors: np.ndarray,
+    tol: float,
+    between: np.ndarray | None,
+    about: np.ndarray,
 ) -> _Discriminants:
     """Return scores and directions; `covariance` may be singular. `between` is the scatter between classes, that of the
-    means under the priors if None."""
+    means under the priors if None. Scores are those of the distances from `about`, which moves all of them alike."""
     spread = np.sqrt(np.diag(covariance))
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
     values, vectors = eigh(covariance * np.outer(scale, scale))
@@ -350,8 +356,10 @@ def _discriminants(
     whiten = scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
     xbar = priors @ means
     white = (means - xbar) @ whiten
-    coef = white @ whiten.T
-    intercept = np.log(priors) - 0.5 * np.einsum("ij,ij->i", white, white) - coef @ xbar
+    beyond = (xbar - about) @ whiten
+    coef = (white + beyond) @ whiten.T
+    own = 0.5 * np.einsum("ij,ij->i", white + beyond, white + beyond)
+    intercept = np.log(priors) - own - coef @ about
     if between is None:
         _, stretch, turn = np.linalg.svd(np.sqrt(priors)[:, None] * white, full_matrices=False)
         ratios = stretch**2

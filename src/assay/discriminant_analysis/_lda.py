@@ -181,8 +181,7 @@ class LinearDiscriminantAnalysis(
             between = None
             if self.solver == "eigen" and (shrinkage or self.covariance_estimator or self.priors is not None):
                 between = total_covariance(self, rows, sums, shrinkage) - self.sigma_
-            about = self.xbar_ if self.solver == "svd" else np.zeros(rows.n_features)
-            self._keep(_discriminants(self.sigma_, self.means_, self.priors_, float(self.tol), between, about))
+            self._keep(_discriminants(self.sigma_, self.means_, self.priors_, float(self.tol), between))
             if not streams(X, y) and getattr(X, "dtype", None) == np.float32:
                 self.coef_, self.intercept_ = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
             log.step(0.0, 0.0, coef_=self.coef_, intercept_=self.intercept_)
@@ -223,6 +222,9 @@ class LinearDiscriminantAnalysis(
         self.intercept_ = (
             discriminants.intercept[1:] - discriminants.intercept[:1] if binary else discriminants.intercept
         )
+
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        return {"_max_components": self._n_features_out}
 
     @property
     def xbar_(self) -> np.ndarray:
@@ -340,15 +342,10 @@ class _Discriminants(NamedTuple):
 
 
 def _discriminants(
-    covariance: np.ndarray,
-    means: np.ndarray,
-    priors: np.ndarray,
-    tol: float,
-    between: np.ndarray | None,
-    about: np.ndarray,
+    covariance: np.ndarray, means: np.ndarray, priors: np.ndarray, tol: float, between: np.ndarray | None
 ) -> _Discriminants:
     """Return scores and directions; `covariance` may be singular. `between` is the scatter between classes, that of the
-    means under the priors if None. Scores are those of the distances from `about`, which moves all of them alike."""
+    means under the priors if None."""
     spread = np.sqrt(np.diag(covariance))
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
     values, vectors = eigh(covariance * np.outer(scale, scale))
@@ -356,10 +353,8 @@ def _discriminants(
     whiten = scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
     xbar = priors @ means
     white = (means - xbar) @ whiten
-    beyond = (xbar - about) @ whiten
-    coef = (white + beyond) @ whiten.T
-    own = 0.5 * np.einsum("ij,ij->i", white + beyond, white + beyond)
-    intercept = np.log(priors) - own - coef @ about
+    coef = white @ whiten.T
+    intercept = np.log(priors) - 0.5 * np.einsum("ij,ij->i", white, white) - coef @ xbar
     if between is None:
         _, stretch, turn = np.linalg.svd(np.sqrt(priors)[:, None] * white, full_matrices=False)
         ratios = stretch**2

@@ -1,12 +1,13 @@
 """Compiled sums over the leaves of trees: Shapley values of the product of what each column lets through.
 
-The value of a leaf counts for a set S of columns by the product over the columns of its path: of a column in S, whether
-the row passes its splits, o; of another, the share of the reference that does, z. The Shapley value of such a product is
+The value of a leaf counts for a set S of columns by the product over the columns of its path: of a column in S,
+whether the row passes its splits, o; of another, the share of the reference that does, z. The Shapley value of such a
+product is
 
     (o_i - z_i) times the integral from 0 to 1 of product over the other columns of (z_j + (o_j - z_j) t) dt,
 
-since the integral of t^k (1 - t)^(m - 1 - k) is the weight k! (m - 1 - k)! / m! of a set of k columns. The integrand is a
-polynomial of degree m - 1, on which Gauss and Legendre's rule with m / 2 points, rounded up, is exact.
+since the integral of t^k (1 - t)^(m - 1 - k) is the weight k! (m - 1 - k)! / m! of a set of k columns. The integrand is
+a polynomial of degree m - 1, on which Gauss and Legendre's rule with m / 2 points, rounded up, is exact.
 """
 
 import numpy as np

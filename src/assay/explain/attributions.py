@@ -21,6 +21,7 @@ from assay.ensemble._boosted import Boosted
 from assay.params import refuse
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes
+from assay.tree._reading import read_columns
 
 _SAME = 1e-6  # of the largest number: by how much the sum may miss the prediction
 
@@ -54,9 +55,9 @@ def shapley(model: Any, X: Any, background: Any = None, *, n_jobs: int | None = 
     ----------
     model : fitted learner
         With `coef_`, or one made of trees: a decision tree, a forest, gradient boosting, bagged trees.
-    X : array of shape (rows, columns)
+    X : array or frame of shape (rows, columns)
         Rows as the model reads them.
-    background : array of shape (rows, columns), optional
+    background : array or frame of shape (rows, columns), optional
         Rows that stand for the columns that are left out. A linear model needs them. Trees without them follow the
         weights of the training rows in their branches.
     n_jobs : int or None
@@ -81,20 +82,20 @@ def shapley(model: Any, X: Any, background: Any = None, *, n_jobs: int | None = 
     check_is_fitted(model)
     rows = _table(model, X)
     reference = None if background is None else _table(model, background)
-    if reference is not None and not len(reference):
-        raise refuse(model, "the background has no rows.")
+    if not len(rows) or (reference is not None and not len(reference)):
+        raise refuse(model, "X, and the background if there is one, must have at least one row.")
     if hasattr(model, "coef_"):
         return _of_line(model, rows, reference)
     if not getattr(model, "has_nodes", False):
         raise refuse(model, "Shapley values are for linear models and for models made of trees.")
-    return _of_trees(model, rows, reference, n_jobs)
+    return _of_trees(model, X, rows, reference, n_jobs)
 
 
 def _table(model: Any, X: Any) -> np.ndarray:
     if hasattr(model, "coef_"):
         table = np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
     else:
-        table = np.asarray(model._columns(X) if isinstance(model, Boosted) else X, dtype=np.float64)
+        table = np.asarray(read_columns(model, X).X, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != model.n_features_in_:
         raise refuse(model, f"rows must have {model.n_features_in_} columns; got an array of shape {table.shape}.")
     return table
@@ -102,7 +103,7 @@ def _table(model: Any, X: Any) -> np.ndarray:
 
 def _of_line(model: Any, X: np.ndarray, background: np.ndarray | None) -> Attributions:
     if background is None:
-        raise refuse(model, "Shapley values of a linear model are about a background: give rows, the training rows say.")
+        raise refuse(model, "Shapley values of a linear model need a background: give rows, the training rows say.")
     coef = model.coef_
     W = np.atleast_2d(coef.toarray() if issparse(coef) else coef).astype(np.float64)
     if W.shape[1] != X.shape[1]:
@@ -149,11 +150,14 @@ def _paths(nodes: Nodes) -> _Paths:
             entries.append(len(columns))
             ends.append(end)
             trees.append(t)
-    whole = (np.array(part, dtype=np.int64) for part in (starts, steps, place, entries, columns))
-    first, step, where, entry, column = whole
+
+    def whole(part: list[Any]) -> np.ndarray:
+        return np.array(part, dtype=np.int64)
+
     return _Paths(
-        first, step.reshape(-1, 2), where, entry, column, np.array(weights), np.array(ends), np.array(trees)
-    )
+        whole(starts), whole(steps).reshape(-1, 2), whole(place), whole(entries), whole(columns), np.array(weights),
+        whole(ends), whole(trees),
+    )  # fmt: skip
 
 
 def _ways(nodes: Nodes, root: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
@@ -176,12 +180,12 @@ def _weight_of(nodes: Nodes, node: int, branch: int) -> float:
     return 0.0 if branch < 0 or total <= 0 else float(nodes.weight[first + branch]) / total
 
 
-def _of_trees(model: Any, X: np.ndarray, background: np.ndarray | None, n_jobs: int | None) -> Attributions:
+def _of_trees(model: Any, given: Any, X: np.ndarray, background: np.ndarray | None, n_jobs: int | None) -> Attributions:
     from assay.explain._shapley_loops import attribute, passes
 
     nodes = model.nodes_.check(model.n_features_in_)
     paths, boosted = _paths(nodes), isinstance(model, Boosted)
-    predicted = model._raw(X) if boosted else _predicted(model, X)
+    predicted = model._raw(given) if boosted else _predicted(model, given)
     outputs = predicted.shape[1]
     leaf = nodes.value[paths.ends].astype(np.float64)
     values = np.zeros((len(leaf), outputs))
@@ -215,7 +219,7 @@ def _of_trees(model: Any, X: np.ndarray, background: np.ndarray | None, n_jobs: 
 def _predicted(model: Any, X: np.ndarray) -> np.ndarray:
     said = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
     values = np.column_stack(said) if isinstance(said, list) else np.asarray(said, dtype=np.float64)
-    return values.reshape(len(X), -1)
+    return values.reshape(len(values), -1)
 
 
 def _passed(passes: Any, row: np.ndarray, parts: tuple, paths: _Paths) -> np.ndarray:
@@ -225,7 +229,7 @@ def _passed(passes: Any, row: np.ndarray, parts: tuple, paths: _Paths) -> np.nda
 
 
 def _rules(most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Gauss and Legendre's rules with 0, 1, ..., `most` points on the interval from 0 to 1, one after another."""
+    """Return Gauss and Legendre's rules with 0, 1, ..., `most` points on the interval from 0 to 1, joined."""
     rules = [(np.empty(0), np.empty(0)), *(np.polynomial.legendre.leggauss(k) for k in range(1, most + 1))]
     first = np.cumsum([0, *(len(points) for points, _ in rules)])
     points, weights = (np.concatenate(side) for side in zip(*rules))

@@ -35,7 +35,7 @@ class RawTable:
     """
 
     def __init__(self, arrow: pa.Table, wish: Wish, note: str = "") -> None:
-        self.arrow, self.wish, self.note = arrow, wish, note  # what is to be said about the reading
+        self.arrow, self.wish, self.note = _taken(arrow), wish, note  # what is to be said about the reading
 
     @property
     def n_rows(self) -> int:
@@ -129,10 +129,22 @@ class RawTable:
         if types.is_timestamp(values.type) or types.is_date(values.type):
             return np.asarray(values.cast(pa.timestamp("us"), safe=False).to_numpy())
         if types.is_time(values.type):
-            ticks = values.cast(pa.time64("us")).cast(pa.int64())
+            ticks = values.cast(pa.time64("us"), safe=False).cast(pa.int64())
             return np.asarray(ticks.fill_null(np.iinfo(np.int64).min).to_numpy()).astype("timedelta64[us]")
         if types.is_duration(values.type):
             return np.asarray(values.cast(pa.duration("us"), safe=False).to_numpy())
         if is_number(values.type):
             return as_doubles(values)
         return self.text(name)
+
+
+def _taken(table: pa.Table) -> pa.Table:
+    """Return a table whose rows can be taken: Arrow cannot of views of text, nor of runs."""
+    for i, field in enumerate(table.schema):
+        if types.is_string_view(field.type):
+            table = table.set_column(i, field.with_type(pa.string()), table.column(i).cast(pa.string()))
+        elif types.is_run_end_encoded(field.type):
+            chunks = [pc.run_end_decode(chunk) for chunk in table.column(i).chunks]
+            kind = field.type.value_type
+            table = table.set_column(i, field.with_type(kind), pa.chunked_array(chunks, kind))
+    return table

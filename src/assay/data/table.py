@@ -257,7 +257,7 @@ def refuse_bad_cells(bad: np.ndarray, there: np.ndarray, wanted: ColumnType, cel
 
     if bad.sum() > BAD_SHARE * there.sum():
         row = int(np.argmax(bad))
-        form = Message("column.form", example=_form(wanted)) if wanted.written else ""
+        form = Message("column.form", example=written_like(wanted)) if wanted.written else ""
         code = "column.bad-dates" if wanted.kind == "date" else "column.bad-numbers"
         raise ValueError(Message(code, column=wanted.name, form=form, value=cell(row), row=row))
 
@@ -267,7 +267,8 @@ def bad_cells_note(bad: np.ndarray, kind: str) -> str:
     return Message("gaps.dates" if kind == "dates" else "gaps.numbers", count=int(bad.sum())) if bad.any() else ""
 
 
-def _form(wanted: ColumnType) -> str:
+def written_like(wanted: ColumnType) -> str:
+    """Return an example of how the cells of a column are written."""
     from assay.data.number_formats import Style
 
     return Style(*wanted.written).example() if len(wanted.written) == 4 else wanted.written[0]

@@ -15,6 +15,7 @@ from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate
 from assay.claims.model import StoredModel
 from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, raw_table
+from assay.data.table import written_like
 from assay.guarantees.ledger import CertifyOptions, price_of_look
 from assay.guarantees.seal import About, DataSplit, Others, issue
 from assay.learning.cells import StreamedCells
@@ -162,7 +163,8 @@ class TableModel:
         look: int = 1,
     ) -> Certificate:
         """Return a certificate of the model on rows of a table, some of which were kept out of `fit`; `seed` is the one
-        that they were drawn with, if they were, and `time` the column by which they are the newest, if they are. `look`
+        that they were drawn with, if they were, and `time` the column by which they are the newest, if they are (one
+        with an order of its own is not named: no file tells that order again). `look`
         counts the looks at these rows, this one included, which prediction sets and intervals pay for, too.
 
         All rows are read as new ones are. The claims are computed from encoded rows; fingerprints are those of the raw
@@ -181,7 +183,7 @@ class TableModel:
         result = issue(self.learner, cuts[0], delta=delta, asked=asked, others=others, about=About(self, cuts[1]))
         if asked.groups is not None and not result.named_columns:  # nothing is proved: no claim says what was drawn
             result = replace(result, split={name: rows for name, rows in split.items() if name != "seed"})
-        if time is None:
+        if time is None or time.kind == "ordered":
             return result
         return replace(result, time=vars(time) | {"levels": list(time.levels), "written": list(time.written)})
 
@@ -333,13 +335,16 @@ class TableModel:
     def _about(self, rows: int, certificate: Certificate) -> str:
         """Return which rows of a table a certificate is about."""
         told = sum(part.rows for part in certificate.data.values())
+        target = f"its column {self.target.name!r}"
+        if self.target.written:
+            target += f", read as numbers written like {written_like(self.target)}"
         if told == rows:
-            return f"The claims are about all {told} rows of this table and its column {self.target.name!r}."
+            return f"The claims are about all {told} rows of this table and {target}."
         kept = 0 if certificate.looks is None else len(certificate.looks["reserve"])
         later = f", and {kept} are kept for later looks" if kept else ""
         return (
-            f"The claims are about {told} of the {rows} rows of this table and its column "
-            f"{self.target.name!r}: {rows - told - kept} have no value there that can be read{later}."
+            f"The claims are about {told} of the {rows} rows of this table and {target}: {rows - told - kept} have no "
+            f"value there that can be read{later}."
         )
 
     def used(self, source: RawTable) -> Used:

@@ -116,12 +116,17 @@ class _HistGradientBoosting(Boosted):
         """The trees as scikit-learn's predictors, round by round; tools that read its boosting ask for them."""
         return predictors(self.nodes_, len(self.base_score_))
 
+    @property
+    def _baseline_prediction(self) -> np.ndarray:
+        """The scores before the first tree, as these tools read them."""
+        return self.base_score_.reshape(1, -1)
+
     def _scikit_state(self, estimator: Any) -> dict[str, Any]:
         if is_classifier(self):
             estimator.n_trees_per_iteration_ = len(self.base_score_)
         return {
             "_predictors": self._predictors,
-            "_baseline_prediction": self.base_score_.reshape(1, -1),
+            "_baseline_prediction": self._baseline_prediction,
             "_bin_mapper": numbers_only(self.n_features_in_),
             "_preprocessor": None,
             "_loss": estimator._get_loss(sample_weight=None),

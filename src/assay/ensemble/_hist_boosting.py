@@ -6,31 +6,25 @@
 Columns are cut into at most 255 bins once; a tree needs the sums of g and h for each bin of each node, which
 `_hist_loops` finds with one integer addition per row and column. Leaf values are sums of the exact g and h, held back
 where a Newton step could raise the loss (`_losses`). Friedman, Annals of Statistics 29, 2001.
-
-What the parameters of boosting on histograms say about columns: which are categories, which may interact, which the
-score must rise or fall with.
 """
 
 import time
 from dataclasses import KW_ONLY, dataclass
-from itertools import combinations
 from math import ceil
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+import sklearn.ensemble as scikit
+from sklearn.base import is_classifier
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    _check_categorical_features,
-    _check_monotonic_cst,
-    assert_all_finite,
-    check_is_fitted,
-)
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from assay.base import label_classes, read_rows, streams
 from assay.card import Card, log, options
 from assay.ensemble._boosted import Boosted, BoostedClassifier, BoostedRegressor, Rounds, Watch
+from assay.ensemble._hist_reading import as_asked, check_levels, groups_of, signs_of
+from assay.ensemble._hist_scikit import numbers_only, predictors
 from assay.ensemble._hist_workers import LocalSource, Source, WorkerSource
 from assay.ensemble._losses import Loss
 from assay.fitlog import FitLog
@@ -40,7 +34,7 @@ from assay.scan.draws import Draw, draw_count
 from assay.scan.source import connected
 from assay.tree._claims import OfAnySize
 from assay.tree._nodes import Nodes, joined
-from assay.tree._reading import Read, _has_types, nominal_levels, read_columns, read_labelled
+from assay.tree._reading import Read, _has_types, read_columns, read_labelled
 from assay.tree.growth._bins import Allowed, find_bins
 from assay.tree.growth._hist_grower import Rule
 
@@ -107,6 +101,33 @@ class _HistGradientBoosting(Boosted):
     random_state: Any = None
     subsample: float = 1.0
     n_jobs: int | None = None
+
+    # scikit-learn
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> np.ndarray:
+        """Return `_partial_dependence`; scikit-learn's partial dependence asks for it."""
+        return self._partial_dependence(grid, target_features)
+
+    @property
+    def _predictors(self) -> list[list[Any]]:
+        """The trees as scikit-learn's predictors, round by round; tools that read its boosting ask for them."""
+        return predictors(self.nodes_, len(self.base_score_))
+
+    @property
+    def _baseline_prediction(self) -> np.ndarray:
+        """The scores before the first tree, as these tools read them."""
+        return self.base_score_.reshape(1, -1)
+
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        if is_classifier(self):
+            estimator.n_trees_per_iteration_ = len(self.base_score_)
+        return {
+            "_predictors": self._predictors,
+            "_baseline_prediction": self._baseline_prediction,
+            "_bin_mapper": numbers_only(self.n_features_in_),
+            "_preprocessor": None,
+            "_loss": estimator._get_loss(sample_weight=None),
+        }
 
     # Fitting
 
@@ -492,81 +513,5 @@ def _target_range(block: Block) -> tuple[float, float]:
     return float(block.y.min()), float(block.y.max())
 
 
-def as_asked(learner: Any, X: Any, *, fitting: bool = False) -> Any:
-    """Return X with the columns that `categorical_features` names marked as such, where X is a frame that has types;
-    when fitting, the positions of those of an array, or of a frame of numbers, are kept in the learner."""
-    asked = learner.categorical_features
-    if fitting:
-        learner._categories_at = None
-    if streams(X):
-        if fitting and asked is not None and not isinstance(asked, str):
-            raise refuse(learner, "categories of rows that are streamed are not known; encode them.")
-        return X
-    typed = _has_types(X) and hasattr(X, "astype")
-    if isinstance(asked, str) or not (typed or fitting):
-        return X
-    if asked is None:
-        return X.astype(np.float64) if typed else X
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    marked = _check_categorical_features(X, asked) if len(X.shape) == 2 else None
-    if marked is None:
-        return X
-    if typed:
-        return X.astype(dict.fromkeys(np.asarray(X.columns)[marked], "category"))
-    learner._categories_at = np.flatnonzero(marked)
-    return X
-
-
-def check_levels(learner: Any) -> dict[int, int]:
-    """Return the number of categories of each column that has them; refuse more than there are bins."""
-    levels = nominal_levels(learner)
-    for position, count in levels.items():
-        if count > learner.max_bins:
-            names = getattr(learner, "feature_names_in_", None)
-            name = f"at index {position}" if names is None else repr(names[position])
-            raise refuse(
-                learner,
-                f"Categorical feature {name} is expected to have a cardinality <= {learner.max_bins} but actually has "
-                f"a cardinality of {count}. Join rare categories, or raise max_bins (at most 255).",
-            )
-    return levels
-
-
-def signs_of(learner: Any, levels: dict[int, int], n_outputs: int) -> np.ndarray:
-    """Return `monotonic_cst` as -1, 0, 1 for each column."""
-    signs = _check_monotonic_cst(learner, learner.monotonic_cst).astype(np.int64)
-    if learner.monotonic_cst is not None and n_outputs > 1:
-        raise refuse(
-            learner,
-            "monotonic constraints are not supported for multiclass classification: the score of one class cannot rise "
-            "without the probability of another.",
-        )
-    if any(signs[position] for position in levels):
-        raise refuse(learner, "Categorical features cannot have monotonic constraints: their values have no order.")
-    return signs
-
-
-def groups_of(learner: Any, d: int) -> list[set[int]] | None:
-    """Return the groups of columns that may interact; columns that no group names are one more."""
-    asked = learner.interaction_cst
-    if asked is None:
-        return None
-    if isinstance(asked, str):
-        asked = [{i} for i in range(d)] if asked == "no_interactions" else combinations(range(d), 2)
-    try:
-        groups = [set(group) for group in asked]
-    except TypeError:
-        raise refuse(
-            learner,
-            "Interaction constraints must be a sequence of tuples or lists of column positions; got "
-            f"{learner.interaction_cst!r}.",
-        ) from None
-    for group in groups:
-        if not all(isinstance(i, Integral) and 0 <= int(i) < d for i in group):
-            raise refuse(
-                learner,
-                f"Interaction constraints must consist of integer indices in [0, n_features - 1] = [0, {d - 1}], "
-                f"specifying the position of features, got invalid indices: {group!r}.",
-            )
-    rest = set(range(d)).difference(*groups)
-    return groups + ([rest] if rest else [])
+scikit.HistGradientBoostingClassifier.register(HistGradientBoostingClassifier)
+scikit.HistGradientBoostingRegressor.register(HistGradientBoostingRegressor)

@@ -52,6 +52,7 @@ class RankedSVD(NamedTuple):
 
     @property
     def rank(self) -> int:
+        """The number of singular values that are not zero."""
         return len(self.singular_values)
 
 
@@ -63,7 +64,7 @@ def svd_with_rank(S: Any, tol: float | None = None) -> RankedSVD:
 
     Parameters
     ----------
-    S : object
+    S : array-like
         A matrix.
     tol : float or None
         Relative size of singular values that count as zero; None: rounding.

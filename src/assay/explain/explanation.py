@@ -59,17 +59,17 @@ class Explanation:
 
     Parameters
     ----------
-    importance : Frame
+    importance : mapping
         Importance of each column, with limits.
-    effects : Frame
+    effects : mapping
         Mean prediction by value of a column.
-    calibration : Frame
+    calibration : mapping
         Predicted and observed frequency.
-    confusion : Frame
+    confusion : mapping
         Predicted classes by true class.
-    hardest : Frame
+    hardest : mapping
         Rows with the largest losses.
-    subgroups : Frame
+    subgroups : mapping
         Mean loss by group, with limits.
     limits : str, default=""
         What low and high are, in a sentence.
@@ -87,7 +87,13 @@ class Explanation:
     clip: float | None = None
 
     def frame(self, name: str) -> Any:
-        """Return one of the frames as a pandas data frame if pandas is installed, else as an Arrow table."""
+        """Return one of the frames as a pandas data frame if pandas is installed, else as an Arrow table.
+
+        Parameters
+        ----------
+        name : str
+            Name of the frame.
+        """
         columns = dict(getattr(self, name))
         try:
             import pandas as pd

@@ -64,12 +64,29 @@ class Rule:
         return RULES.index(self.name)
 
     def start(self, size: int) -> np.ndarray:
-        """Return the state before the first update: first and second moments, (2, size)."""
+        """Return the state before the first update: first and second moments, (2, size).
+
+        Parameters
+        ----------
+        size : int
+            Number of weights.
+        """
         return np.zeros((2, size))
 
     def move(self, state: np.ndarray, gradient: np.ndarray, eta: float, t: int) -> np.ndarray:
         """Return what to add to w at update number t (from 0); `state` is brought up to date.
 
+        Parameters
+        ----------
+        gradient : ndarray
+            The gradient.
+        eta : float
+            Learning rate.
+        t : int
+            Number of the update, from 0.
+
+        Examples
+        --------
         >>> Rule("adam").move(Rule("adam").start(1), np.array([-3.0]), 0.1, 0).round(6).tolist()
         [0.1]
         """
@@ -303,11 +320,11 @@ def descend(
         Number of rows.
     batch_size : int or None
         Rows of a batch; None: all.
-    rule : Rule, default=PLAIN
+    rule : Rule, default=Rule()
         How gradients become moves.
-    schedule : Schedule, default=SLOW
+    schedule : Schedule, default=Schedule()
         Learning rate by update.
-    stop : Stop, default=HUNDRED_EPOCHS
+    stop : Stop, default=Stop()
         When to end.
     validation : callable or None
         Validation loss of a point; None: none.
@@ -517,7 +534,7 @@ def multi_start(minimise: Callable[[np.ndarray], tuple[np.ndarray, float]], star
     ----------
     minimise : callable
         Returns a point and its value, from a start.
-    starts : iterable of object
+    starts : iterable of array-like
         Starting points.
 
     Returns
@@ -587,7 +604,7 @@ def anneal(
         Number of steps.
     seed : int or None, default=0
         Seed of what is drawn.
-    stop : callable, default=lambda: False
+    stop : callable
         Asked after each step: True ends the search.
 
     Returns
@@ -648,7 +665,7 @@ def evolve(
         Number of best points that are kept.
     seed : int or None, default=0
         Seed of what is drawn.
-    stop : callable, default=lambda: False
+    stop : callable
         Asked after each step: True ends the search.
 
     Returns

@@ -32,6 +32,7 @@ class FitLog:
     def __init__(self, learner: Any, max_iter: int, X: Any = None, y: Any = None, sample_weight: Any = None) -> None:
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._learner, self._max_iter = learner, max_iter
+        vars(learner).pop("_from_file", None)  # what is said of a fit is again about this one
         self._told = {"estimator": learner, "X": X, "y": y, "metadata": metadata}
         self.history: list[Step] = []
         self.stopped = False  # a callback asked to stop, or the keyboard interrupted

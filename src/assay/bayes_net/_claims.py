@@ -112,7 +112,7 @@ def counts(model: Any, rows: Rows, codes: np.ndarray) -> Claim | NotApplicable:
 
 def structure(model: Any, rows: Rows, codes: np.ndarray) -> Iterator[Claim | NotApplicable]:
     """Yield that no change of an edge, and of few columns no other graph, has a better score."""
-    kind, mixed = getattr(model, "structure", None), not model.sizes_.all()
+    kind, mixed = model.structure, not model.sizes_.all()
     local, best = (
         ("network.local-optimum-mixed", "network.optimum-mixed")
         if mixed

@@ -53,6 +53,7 @@ from assay.messages import Message
 from assay.optim.duality import outward
 from assay.params import Choice, Count, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
+from assay.scan.memory import MemoryRows
 
 _MOST_WORK = 3e7  # entries x topics x steps that are worth making again
 _AGREE = 1e-5  # two runs that end farther apart were near a saddle
@@ -60,7 +61,7 @@ _AGREE = 1e-5  # two runs that end farther apart were near a saddle
 
 def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     """Yield the claims topics.bound about a fitted model on the documents it was fitted to."""
-    documents = model._documents(rows.X if hasattr(rows, "X") else np.concatenate([b.X for b in rows.blocks()]))
+    documents = model._documents(_every_row(rows))
     if not documents.total > 0:
         yield NotApplicable("topics.bound", Message("why.no-words"))
         return
@@ -69,6 +70,10 @@ def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     slack = 1e-8 * (1 + abs(center) + model.components_.size / documents.total)
     yield Claim("topics.bound", outward(slack), params={"center": center})
     yield _monotone(model, documents, rows)
+
+
+def _every_row(rows: Rows) -> Any:
+    return rows.X if isinstance(rows, MemoryRows) else np.concatenate([b.X for b in rows.blocks()])
 
 
 def _monotone(model: Any, documents: Documents, rows: Rows) -> Claim | NotApplicable:
@@ -291,7 +296,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _read(self, X: Any, *, reset: bool) -> Documents:
         rows = read_rows(self, X, None, reset=reset)
         require_finite(rows, self)
-        return self._documents(rows.X if hasattr(rows, "X") else np.concatenate([b.X for b in rows.blocks()]))
+        return self._documents(_every_row(rows))
 
     def _documents(self, X: Any) -> Documents:
         documents = Documents.of(X, self.n_jobs)
@@ -535,7 +540,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         rows = super()._known_rows(X, y, sample_weight)
-        self._documents(rows.X if hasattr(rows, "X") else np.concatenate([b.X for b in rows.blocks()]))
+        self._documents(_every_row(rows))
         return rows
 
     def _derive(self) -> None:

@@ -154,6 +154,10 @@ class LinearDiscriminantAnalysis(
     covariance: str = "pooled"
     n_jobs: int | None = None
 
+    @property
+    def _has_intercept(self) -> bool:
+        return True
+
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "LinearDiscriminantAnalysis":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""

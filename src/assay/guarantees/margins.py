@@ -93,16 +93,16 @@ class _Passes:
         return min(1.0, float(total) / self.n * (1 + 1e-10) + 1e-15)
 
 
-def linear_statements(learner: "Learner", rows: Rows, rounding: float) -> Iterator[Statement | NotApplicable]:
+def linear_statements(learner: Any, rows: Rows, rounding: float) -> Iterator[Statement | NotApplicable]:
     """Yield the statements of a linear classifier; rounding moves no margin of these rows by more than
     `rounding`."""
     coef, intercept = np.atleast_2d(learner.coef_), np.atleast_1d(learner.intercept_)
-    with_intercept = bool(getattr(learner, "fit_intercept", True))
+    with_intercept = learner._has_intercept
     norm = math.hypot(float(np.linalg.norm(coef)), float(np.linalg.norm(intercept)) if with_intercept else 0.0)
     parameters = (coef, intercept, rounding, with_intercept)
     slack = 64 * (rows.n_features * len(coef) + 64) * _UNIT
     scores = MarginScores(_linear_margins, parameters, norm, max(2, len(coef)), with_intercept, slack)
-    if getattr(learner, "penalty", None) == "l1" and len(coef) == 1:
+    if learner._bounds_l1 and len(coef) == 1:
         yield _l1_statement(rows, coef[0], intercept[0], rounding, with_intercept)
         yield from statements(scores, rows, ("pac-bayes.linear",))
     else:

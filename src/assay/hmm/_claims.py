@@ -171,7 +171,7 @@ def _params(model: Any, sequences: Sequences) -> dict[str, Any]:
         added = {"shape": float(model.lambdas_prior), "rate": float(model.lambdas_weight)}
         return {**results, **added, "parts": model.params}
     prior = model._prior(sequences.X.shape[1])
-    weights = float(getattr(model, "weights_prior", 1.0))
+    weights = float(model.weights_prior) if model.per_state else 1.0
     return {
         **results,
         "weights_prior": weights,

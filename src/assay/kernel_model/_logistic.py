@@ -117,6 +117,10 @@ class KernelLogisticRegression(LogisticKernelObjective, ExpansionClassifier):
         most_rows=5_000,
     )
 
+    @property
+    def _has_intercept(self) -> bool:
+        return bool(self.fit_intercept)
+
     def __init__(
         self,
         C: float = 1.0,

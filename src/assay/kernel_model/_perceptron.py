@@ -241,6 +241,10 @@ class KernelPerceptron(ExpansionClassifier):
     random_state: Any = None
     n_jobs: int | None = None
 
+    @property
+    def _has_intercept(self) -> bool:
+        return bool(self.fit_intercept)
+
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KernelPerceptron":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""

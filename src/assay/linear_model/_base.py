@@ -108,6 +108,16 @@ class LinearClassifier(SparseCoefficients, LinearModel):
     family = "linear.classifier"
     classes_: np.ndarray
 
+    @property
+    def _has_intercept(self) -> bool:
+        """Whether the scores have a constant term."""
+        return bool(self.fit_intercept)
+
+    @property
+    def _bounds_l1(self) -> bool:
+        """Whether the problem bounds the sum of the absolute coefficients, not their length."""
+        return False
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Return <w, x> + b: (n,) for two classes, (n, n_classes) for more."""
         scores = self._scores(X)

@@ -223,10 +223,10 @@ class ElasticNetCV(ElasticNet):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and, with an L2 penalty, the distance to the exact optimum."""
-        if hasattr(self, "alpha_"):
-            yield from super().facts(rows)
-        else:  # a file has what the model predicts with, not what was chosen
+        if self._from_file:  # it has what the model predicts with, not what was chosen
             yield NotApplicable("duality-gap", FIT_NOT_KEPT)
+        else:
+            yield from super().facts(rows)
 
     def get_metadata_routing(self) -> Any:
         """Return which metadata `fit` hands to the splitter."""

@@ -174,6 +174,10 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     warm_start: bool = False
     n_jobs: int | None = None
 
+    @property
+    def _bounds_l1(self) -> bool:
+        return self.penalty == "l1"
+
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LogisticRegression":
         """Fit to rows X and labels y; X may be arrays, sparse, a frame, Parquet files or a Dask collection."""

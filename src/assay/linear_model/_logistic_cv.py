@@ -369,7 +369,7 @@ class LogisticRegressionCV(LogisticRegression):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield what `LogisticRegression` does, for the penalty chosen."""
-        if not hasattr(self, "C_"):  # a file has what the model predicts with, not what was chosen
+        if self._from_file:  # it has what the model predicts with, not what was chosen
             yield from (NotApplicable(name, FIT_NOT_KEPT) for name in (GAP, "loo.errors"))
         elif not self.refit:
             yield NotApplicable(GAP, Message("why.mean-of-folds"))

@@ -160,6 +160,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     }
 
     _: KW_ONLY
+    _descent: ClassVar[Any] = None  # the learner that fits what plain updates do not serve
     penalty: str | None = None
     alpha: float = 1e-4
     l1_ratio: float = 0.15
@@ -177,6 +178,10 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     class_weight: Any = None
     warm_start: bool = False
     n_jobs: int | None = None
+
+    @property
+    def _bounds_l1(self) -> bool:
+        return self.penalty == "l1"
 
     @with_callbacks
     def fit(
@@ -284,19 +289,19 @@ class Perceptron(ClassifierMixin, LinearClassifier):
             yield from separation_claim(
                 rows, self.coef_[k], float(self.intercept_[k]), bool(self.fit_intercept), code, params
             )
-            if hasattr(self, "updates_"):
+            if not (self._from_file or self._descent):
                 yield self._mistake_bound(rows, k, code, self.updates_[k], params)
             else:
-                yield NotApplicable("perceptron.mistakes", _NOT_PLAIN if hasattr(self, "_descent") else FIT_NOT_KEPT)
-        if binary and not getattr(self, "converged_", True):
+                yield NotApplicable("perceptron.mistakes", _NOT_PLAIN if self._descent else FIT_NOT_KEPT)
+        if binary and not (self._from_file or self._descent or self.converged_):
             yield inseparability_claim(rows, bool(self.fit_intercept))
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield what margins say about new data, and what the few rows of the updates do."""
         yield from super().statements(rows)
-        if not hasattr(self, "updates_"):
+        if self._from_file or self._descent or self._joint:
             told = Message("why.joint-classes-each")
-            told = _NOT_PLAIN if hasattr(self, "_descent") else told if self._joint else FIT_NOT_KEPT
+            told = _NOT_PLAIN if self._descent else told if self._joint else FIT_NOT_KEPT
             yield NotApplicable("compression.perceptron", told)
             return
         known = self.n_updates_ == sum(map(len, self.updates_))
@@ -448,7 +453,7 @@ def descend(model: Any, X: Any, y: Any, sample_weight: Any, start: tuple[Any, An
 
 def descend_once(model: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
     """Visit the rows once more."""
-    inner = getattr(model, "_descent", None)
+    inner = model._descent
     if inner is None:
         inner = _inner(model)
         if hasattr(model, "coef_"):  # a plain fit came before

@@ -47,6 +47,7 @@ from assay.linear_model._separator import inseparability_claim, separation_claim
 from assay.messages import Message
 from assay.params import Count, Flag, Number, check, refuse
 from assay.scan import Rows
+from assay.scan.memory import MemoryRows
 from assay.theory.spaces import Linear, Space, Unbounded
 
 _UNIT = 2.0**-53
@@ -282,9 +283,9 @@ class VotedPerceptron(ClassifierMixin, Learner):
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield what the pass says of the vote's error rate, and what the rows that were learnt from do."""
         reason = None
-        if not hasattr(self, "n_rows_"):
+        if self._from_file:
             reason = FIT_NOT_KEPT
-        elif rows.n_rows != self.n_rows_ or (self.seed_ is not None and not hasattr(rows, "X")):
+        elif rows.n_rows != self.n_rows_ or (self.seed_ is not None and not isinstance(rows, MemoryRows)):
             reason = Message("why.other-rows")
         else:
             run = self._visit(rows)

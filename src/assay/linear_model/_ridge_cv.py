@@ -265,10 +265,10 @@ class RidgeCV(LeastSquares):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the distance to the exact optimum that it implies."""
-        if hasattr(self, "alpha_"):
-            yield from ridge_facts(self, rows, self.alpha_)
-        else:  # a file has what the model predicts with, not what was chosen
+        if self._from_file:  # it has what the model predicts with, not what was chosen
             yield NotApplicable("duality-gap", FIT_NOT_KEPT)
+        else:
+            yield from ridge_facts(self, rows, self.alpha_)
 
 
 def _solved(equations: Equations, alpha: Any) -> Solution | None:

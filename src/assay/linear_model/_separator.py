@@ -154,7 +154,7 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         intercept = bool(self.fit_intercept)
         for k, code in enumerate(self._codes):
             which = {} if len(self.classes_) == 2 else {"class": code}
-            if not hasattr(self, "answers_"):
+            if self._from_file:
                 yield NotApplicable("inseparability", FIT_NOT_KEPT)
             elif self.answers_[k]:
                 yield from separation_claim(rows, self.coef_[k], float(self.intercept_[k]), intercept, code, which)

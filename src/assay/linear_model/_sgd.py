@@ -119,6 +119,10 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
     power_t: float = 0.5
     class_weight: Any = None
 
+    @property
+    def _bounds_l1(self) -> bool:
+        return self.penalty == "l1"
+
     @with_callbacks
     def fit(
         self, X: Any, y: Any = None, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None

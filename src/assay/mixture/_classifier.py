@@ -243,7 +243,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield for each class how little a step of EM, or other weights, would gain."""
-        if not hasattr(self, "reg_covar_"):
+        if self._from_file:
             yield NotApplicable("em.stationary", FIT_NOT_KEPT)
             return
         for code in range(len(self.classes_)):

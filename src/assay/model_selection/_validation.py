@@ -171,7 +171,7 @@ class CrossValidated(ClassifierMixin, Learner):
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the mean error rate of the models, each on the fold it was fitted without."""
-        if not hasattr(self, "fold_"):
+        if self._from_file:
             yield NotApplicable("cross-validation.mean", FIT_NOT_KEPT)
         elif rows.n_rows != len(self.fold_):
             yield NotApplicable("cross-validation.mean", Message("why.other-folds"))

@@ -57,6 +57,8 @@ class CertifiedNetwork(Learner):
 
     activation: str
     loss: str
+    batch_rows_: int = 0
+    """Rows of a batch of the last fit; 0 for solvers that read all rows at once."""
     network_sizes_: np.ndarray
     """Units of every layer, inputs and outputs included."""
     network_weights_: np.ndarray
@@ -146,7 +148,7 @@ class CertifiedNetwork(Learner):
         sums = rows.sum(_gradient_sums, *layers, self.activation, OUTPUTS.index(output), is_classifier(self))
         mass = float(sums[0])
         penalty = self._penalty()  # type: ignore[attr-defined]
-        batch = getattr(self, "batch_rows_", 0)
+        batch = self.batch_rows_
         decay = penalty.alpha / (batch or mass) + penalty.decay
         k = len(layers[0])
         square = 0.0

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, r2_score
@@ -286,7 +286,7 @@ class Elman(Learner):
             yield NotApplicable("elman.gradient", Message("why.step-targets"))
             return
         net, output = self.net, self._output()
-        sums = rows.sum(_gradient_sums, net, int(self.steps_), self.activation, output, hasattr(self, "classes_"))
+        sums = rows.sum(_gradient_sums, net, int(self.steps_), self.activation, output, is_classifier(self))
         length = gradient_length(net, list(sums), rows.n_rows, float(self.alpha))
         yield Claim("elman.gradient", length, params={"rows": rows.n_rows, "alpha": float(self.alpha)})
 

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg import eigvalsh, lstsq
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -76,7 +76,9 @@ class Basis(Learner):
         rows = self._coded(rows)
         parts = [(block.X, np.asarray(block.y)) for block in rows.blocks()]
         X, y = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return np.ascontiguousarray(X, dtype=np.float64), self._targets(y, len(getattr(self, "classes_", ())))
+        return np.ascontiguousarray(X, dtype=np.float64), self._targets(
+            y, len(self.classes_) if is_classifier(self) else 0
+        )
 
     def _coded(self, rows: Any) -> Any:
         return rows
@@ -124,7 +126,9 @@ class Basis(Learner):
             yield NotApplicable("features.least-squares", Message("why.features-size", most=_MOST_FEATURES, features=q))
             return
         n = rows.n_rows
-        slope, rounding_error, square, off, cost = rows.sum(_normal_sums, self, len(getattr(self, "classes_", ())))
+        slope, rounding_error, square, off, cost = rows.sum(
+            _normal_sums, self, len(self.classes_) if is_classifier(self) else 0
+        )
         penalty = self.alpha * np.column_stack([self.coef_, np.zeros(len(self.coef_))])
         square[np.diag_indices(q)] += n * self.alpha
         curvature = 0.5 * float(eigvalsh(square / n)[0]) - 2 * float(off.sum(axis=1).max()) / n

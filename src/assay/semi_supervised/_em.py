@@ -141,6 +141,10 @@ class MultinomialEM(ClassifierMixin, SemiSupervised, LinearClassifier):
     predict_proba = LogisticRegression.predict_proba
     predict_log_proba = LogisticRegression.predict_log_proba
 
+    @property
+    def _has_intercept(self) -> bool:
+        return True
+
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "MultinomialEM":
         """Fit to rows of counts X and labels y, of which -1 stands for none."""

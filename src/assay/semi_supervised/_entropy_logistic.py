@@ -222,7 +222,7 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap where the problem is convex."""
-        if not hasattr(self, "terms_"):
+        if self._from_file:
             yield NotApplicable(GAP, FIT_NOT_KEPT)
         elif self.alpha > 0 and self.n_unlabelled_:
             yield NotApplicable(GAP, Message("why.entropy-dual"))

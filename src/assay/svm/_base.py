@@ -64,12 +64,18 @@ class KernelMachine(Learner):
     fit_status_: int
     support_vectors_: Any
     _sparse = False  # whether the rows of `fit` were a SciPy matrix
+    _kept_scores: Any = None  # scores of blocks of rows, while a certificate is made
     _objects: Any = None  # the rows of `fit`, where they are no numbers and a function of pairs is the kernel
+
+    @property
+    def _has_intercept(self) -> bool:
+        """Whether the functions have a constant term."""
+        return True
 
     @contextmanager
     def certifying(self) -> Iterator[None]:
         """Keep the scores of all rows, which the claims about each pair of classes ask for."""
-        self._kept_scores: dict[Any, Any] = {}
+        self._kept_scores = {}
         try:
             yield
         finally:

@@ -20,7 +20,7 @@ from assay.guarantees.compression import Supported, kernel_perceptron_statement,
 from assay.guarantees.evidence import NOBODY, OPEN, Norm
 from assay.guarantees.ledger import Statement
 from assay.guarantees.margins import MarginScores, statements
-from assay.kernels import Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
+from assay.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from assay.kernels._tiles import double_expansion
 from assay.losses import log_loss
 from assay.messages import Message
@@ -51,7 +51,7 @@ def kernel_magnitude(kernel: Kernel, X: np.ndarray, vectors: np.ndarray) -> tupl
         return size, 4 * (kernel.degree + 1) * roundings * size
     if isinstance(kernel, Sigmoid):
         return ones, roundings * (1 + abs(kernel.gamma) * x * v + abs(kernel.coef0))
-    gamma = getattr(kernel, "gamma", 1.0)
+    gamma = kernel.gamma if isinstance(kernel, Gaussian) else 1.0
     return ones, roundings * (1 + gamma * (x + v) ** 2)
 
 
@@ -61,7 +61,7 @@ def scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
     While a certificate is issued they are kept: most of its claims ask for them. The rows are kept with them, so
     that no other rows can come to lie at the same address.
     """
-    kept = getattr(machine, "_kept_scores", None)
+    kept = machine._kept_scores
     if kept is None:
         return _scores(machine, block)
     place = (block.X.__array_interface__["data"][0], block.X.shape)
@@ -262,11 +262,11 @@ def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable
     reason = why_no_gap(machine)
     if reason is not None:
         yield NotApplicable(GAP, reason)
-        if np.isfinite(getattr(machine, "C", np.inf)) and machine.chosen_kernel_ != "given":
+        if machine._cost is not None and np.isfinite(machine._cost) and machine.chosen_kernel_ != "given":
             for p, pair, params in _pairs(machine):
                 yield Claim("kkt.residual", _kkt_residual(machine, rows, p, pair), params=params)
         return
-    C = getattr(machine, "C", None)
+    C = machine._cost
     if C is None:
         yield NotApplicable(GAP, Message("why.nu-problem"))
         return
@@ -405,7 +405,7 @@ def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotAppli
         )
         return
     norm, slack = _length(machine)
-    intercept = bool(getattr(machine, "fit_intercept", True))
+    intercept = machine._has_intercept
     parameters = (machine, machine._kernel(), intercept)
     slack += 64 * (rows.n_features * len(machine.pair_coef_) + len(machine.support_) + 64) * _UNIT
     yield from statements(MarginScores(_margins, parameters, norm, len(machine.classes_), intercept, slack), rows)
@@ -438,7 +438,7 @@ def compression_statements(machine: Any, rows: Rows) -> Iterator[Statement | Not
     reason = why_no_gap(machine)
     if len(machine.classes_) > 2:
         reason = Message("why.pair-support")
-    elif getattr(machine, "C", None) is None or np.isinf(machine.C):
+    elif machine._cost is None or np.isinf(machine._cost):
         reason = Message("why.finite-c")
     elif rows.has_weight:
         reason = Message("why.weights.likely")

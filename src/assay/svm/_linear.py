@@ -292,6 +292,10 @@ class LinearSVC(LinearClassifierObjective, ClassifierMixin, LinearClassifier, Li
     max_iter: int = 1000
     n_jobs: int | None = None
 
+    @property
+    def _bounds_l1(self) -> bool:
+        return self.penalty == "l1"
+
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearSVC":
         """Fit to rows X (dense or sparse) and labels y."""

@@ -79,6 +79,11 @@ def wants_probability(machine: Any) -> bool:
 class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
     """What SVC and NuSVC share."""
 
+    @property
+    def _cost(self) -> float | None:
+        """C of the problem that is solved; None where nu takes its place."""
+        return None
+
     family = "kernel.classifier"
     more_arrays = ("calibration_", "class_weight_")
     _: KW_ONLY

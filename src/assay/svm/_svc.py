@@ -131,6 +131,10 @@ class SVC(HingeObjective, SupportVectorClassifier):
     C: float = 1.0
     solver: str = "smo"
 
+    @property
+    def _cost(self) -> float | None:
+        return self.C
+
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SVC":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Decided, Gathered
@@ -129,7 +130,7 @@ def pruning_fact(tree: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
         return
     alpha = float(getattr(tree, "ccp_alpha_", tree.ccp_alpha))
     reason = None
-    if rows.has_weight or getattr(tree, "class_weight", None) is not None:
+    if rows.has_weight or (is_classifier(tree) and tree.class_weight is not None):
         reason = Message("why.weights.pruning")
     elif tree.criterion not in PRUNED_BY:
         reason = Message("why.impurity", criterion=tree.criterion)

@@ -165,6 +165,7 @@ def test_ten_thousand_columns_are_shown_in_parts(person: Person) -> None:
     assert person.get(f"{page.url.path}?from=-1e99").status_code == 200
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "content",
     [

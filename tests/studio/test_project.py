@@ -136,6 +136,7 @@ def test_an_index_that_cannot_be_read_is_said(tmp_path: Path, content: Any) -> N
         Project(tmp_path)
 
 
+@pytest.mark.long
 def test_navigation_stays_in_the_study_that_one_is_in(tmp_path: Path) -> None:
     with at_work(tmp_path) as person:
         runs = []

@@ -275,7 +275,7 @@ class Network:
 
         Parameters
         ----------
-        memory : int, default=_inference.MEMORY
+        memory : int, default=2**30
             Bytes that tables may take; more is refused.
         """
         result = self._calibrated(self._known(evidence), memory)[1]
@@ -290,7 +290,7 @@ class Network:
 
         Parameters
         ----------
-        memory : int, default=_inference.MEMORY
+        memory : int, default=2**30
             Bytes that tables may take; more is refused.
 
         Examples
@@ -316,7 +316,7 @@ class Network:
 
         Parameters
         ----------
-        memory : int, default=_inference.MEMORY
+        memory : int, default=2**30
             Bytes that tables may take; more is refused.
         """
         known = self._known(evidence)
@@ -333,7 +333,7 @@ class Network:
         ----------
         known : mapping
             Known states, by number of the node.
-        memory : int, default=_inference.MEMORY
+        memory : int, default=2**30
             Bytes that tables may take; more is refused.
         """
         needed = _graph.ancestors(self.parents, {*asked, *known})
@@ -445,7 +445,7 @@ class Network:
             Name of the node.
         method : str, default="elimination"
             "elimination" or "weighting".
-        memory : int, default=_inference.MEMORY
+        memory : int, default=2**30
             Bytes that tables may take; more is refused.
         """
         node, known = _position(self.names, name), self._known(evidence)
@@ -486,7 +486,7 @@ class Network:
 
         Parameters
         ----------
-        path : object or None
+        path : path or None
             File to write; None: only return the text.
         """
         from assay.bayes_net import _draws

@@ -59,17 +59,17 @@ class Explanation:
 
     Parameters
     ----------
-    importance : Frame
+    importance : mapping
         Importance of each column, with limits.
-    effects : Frame
+    effects : mapping
         Mean prediction by value of a column.
-    calibration : Frame
+    calibration : mapping
         Predicted and observed frequency.
-    confusion : Frame
+    confusion : mapping
         Predicted classes by true class.
-    hardest : Frame
+    hardest : mapping
         Rows with the largest losses.
-    subgroups : Frame
+    subgroups : mapping
         Mean loss by group, with limits.
     limits : str, default=""
         What low and high are, in a sentence.

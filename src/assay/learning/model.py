@@ -416,7 +416,7 @@ class TableModel:
 
         Parameters
         ----------
-        table : object
+        table : path, frame or dict
             The table.
         """
         return self._method("decision_function")(self.encode(table)[0])
@@ -426,7 +426,7 @@ class TableModel:
 
         Parameters
         ----------
-        table : object
+        table : path, frame or dict
             The table.
         """
         source = raw_table(self.named(table))

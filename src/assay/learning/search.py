@@ -62,15 +62,15 @@ class Candidate:
         Loss on each fold.
     step : int, default=0
         Number of folds it was judged on.
-    cv : float, default=np.nan
+    cv : float, default=nan
         Cross-validated value of the metric.
-    training_error : float, default=np.nan
+    training_error : float, default=nan
         Error on the training rows.
-    holdout_error : float, default=np.nan
+    holdout_error : float, default=nan
         Error on the hold-out rows.
     bound : float or None
         Upper bound of the error on new data; None: it has none.
-    holdout_metric : float, default=np.nan
+    holdout_metric : float, default=nan
         Value of the metric on the hold-out rows.
     metric_bound : float or None
         Bound of the metric on new data; None: it has none.
@@ -78,7 +78,7 @@ class Candidate:
         Time spent on it.
     note : str, default=""
         Why it was left out, or what the fit warned of.
-    kind : object or None
+    kind : class or None
         Class of the learner.
     recipe : Recipe or None
         How its rows are made of the table.

@@ -312,7 +312,7 @@ class PenaltyPath(NamedTuple):
         Training loss for each.
     penalties : ndarray
         Penalty of the model for each.
-    models : list of object
+    models : list of learner
         The models.
     """
 

@@ -41,7 +41,7 @@ class Rows(ABC):
 
         Parameters
         ----------
-        statistic : Statistic
+        statistic : callable
             Called with a block and the parameters; its results can be added.
         """
 

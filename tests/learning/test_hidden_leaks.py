@@ -200,7 +200,7 @@ def test_the_first_answer_pays_for_a_further_look(ledger, monkeypatch):
         raise Stopped
 
     table = plain()
-    monkeypatch.setattr(study.first_answer, "begin", begin)
+    monkeypatch.setattr(study, "begin_first_answer", begin)
     for _ in range(2):
         with pytest.raises(Stopped):
             learnt(table, learners=[])

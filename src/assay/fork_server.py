@@ -84,11 +84,11 @@ def main() -> None:
     run = getattr(import_module(module), function)
     workers: set[int] = set()
     while True:
-        said, pipes, *_ = socket.recv_fds(door, 5, 1)
-        if not said:
+        message, pipes, *_ = socket.recv_fds(door, 5, 1)
+        if not message:
             break
-        if said[:1] == _END:
-            _end(int.from_bytes(said[1:5], "little"), workers)
+        if message[:1] == _END:
+            _end(int.from_bytes(message[1:5], "little"), workers)
             continue
         number = os.fork()
         if number == 0:

@@ -222,10 +222,10 @@ def _compared(learner: Any, estimator: Any) -> bool:
     for rows in (random.normal(size=shape) * 10.0 ** random.uniform(-1, 2, (_PROBES, 1)), random.integers(0, 2, shape)):
         try:
             shared = [name for name in _ANSWERS if hasattr(learner, name) and hasattr(estimator, name)]
-            told = {name: getattr(learner, name)(rows) for name in shared}
+            outputs = {name: getattr(learner, name)(rows) for name in shared}
         except ValueError:  # rows that it does not read
             continue
-        return bool(told) and all(_equal(value, getattr(estimator, name)(rows)) for name, value in told.items())
+        return bool(outputs) and all(_equal(value, getattr(estimator, name)(rows)) for name, value in outputs.items())
     return False
 
 

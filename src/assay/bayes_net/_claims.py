@@ -89,8 +89,8 @@ def answers(net: Network, asked: Any, given: dict[str, Any]) -> Iterator[Claim |
     size = sum(float(np.abs(np.log(table[table > 0])).max(initial=0.0)) + table.shape[-1] for table in net.tables)
     slack = 64 * _UNIT * (sum(net.sizes) + 16 * len(net.names)) * (size + 16)
     yield Claim("network.explanation", outward(slack), params={"given": known, "states": best.states})
-    told = np.array([p for item in result.values() for p in item.values()])
-    witness = {"marginals": np.where(told > 1e-140, told, 0.0)}
+    probabilities = np.array([p for item in result.values() for p in item.values()])
+    witness = {"marginals": np.where(probabilities > 1e-140, probabilities, 0.0)}
     yield Claim("network.posterior", outward(1e-10 + slack), params={"given": known}, witness=witness)
 
 
@@ -208,5 +208,7 @@ def marginals(net: Network) -> Claim | NotApplicable:
         result = net.marginals(memory=48 * _MOST_CELLS)
     except TooLargeError:
         return NotApplicable("network.marginals", Message("why.marginal-tables"))
-    told = np.array([p for item in result.values() for p in item.values()])
-    return Claim("network.marginals", 1e-10, witness={"marginals": np.where(told > 1e-140, told, 0.0)})
+    probabilities = np.array([p for item in result.values() for p in item.values()])
+    return Claim(
+        "network.marginals", 1e-10, witness={"marginals": np.where(probabilities > 1e-140, probabilities, 0.0)}
+    )

@@ -224,13 +224,13 @@ def _nominal(learner: Any, names: list[str]) -> set[int]:
     return {_place(learner, "nominal", node, names) for node in np.asarray(given, dtype=object).ravel().tolist()}
 
 
-def _place(learner: Any, parameter: str, one: Any, names: list[str]) -> int:
+def _place(learner: Any, parameter: str, column: Any, names: list[str]) -> int:
     """Return the position of a column that is given by its name or position."""
-    if isinstance(one, str) and one in names:
-        return names.index(one)
-    if isinstance(one, (int, np.integer)) and not isinstance(one, bool) and 0 <= one < len(names):
-        return int(one)
-    raise refuse(learner, f"{parameter} names a column that is not there: {one!r}; there are {len(names)}.")
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < len(names):
+        return int(column)
+    raise refuse(learner, f"{parameter} names a column that is not there: {column!r}; there are {len(names)}.")
 
 
 def _check_states(learner: Any, kind: ColumnType) -> None:

@@ -42,8 +42,10 @@ def topological_order(parents: Parents, names: Sequence[str] | None = None) -> l
         layer = sorted(below)
     if len(results) < len(parents):
         cycle = _cycle(parents, set(range(len(parents))) - set(results))
-        told = [str(node) if names is None else names[node] for node in cycle]
-        raise ValueError(f"the edges have a cycle: {' -> '.join([*told, told[0]])}; a network must have none.")
+        names_of_cycle = [str(node) if names is None else names[node] for node in cycle]
+        raise ValueError(
+            f"the edges have a cycle: {' -> '.join([*names_of_cycle, names_of_cycle[0]])}; a network must have none."
+        )
     return results
 
 
@@ -322,8 +324,10 @@ def cpdag(names: Sequence[str], parents: Parents) -> Cpdag:
                 fixed.add(edge)
                 waiting.append(edge)
     edges = [(item, node) for node, above in enumerate(parents) for item in above]
-    told = {kind: [(names[a], names[b]) for a, b in edges if ((a, b) in fixed) is kind] for kind in (True, False)}
-    return Cpdag(tuple(names), told[True], told[False])
+    edges_by_kind = {
+        kind: [(names[a], names[b]) for a, b in edges if ((a, b) in fixed) is kind] for kind in (True, False)
+    }
+    return Cpdag(tuple(names), edges_by_kind[True], edges_by_kind[False])
 
 
 def _implied(a: int, b: int, near: Sequence[set[int]], fixed: set[tuple[int, int]]) -> Iterable[tuple[int, int]]:

@@ -155,21 +155,21 @@ def _fit_sigmoid(t: np.ndarray, positive: np.ndarray, weight: Any) -> np.ndarray
         z = F @ at
         return float(w @ (np.logaddexp(0.0, z) - (1.0 - target) * z))
 
-    found = np.array([0.0, np.log((below + 1.0) / (above + 1.0))])
-    value = loss(found)
+    parameters = np.array([0.0, np.log((below + 1.0) / (above + 1.0))])
+    value = loss(parameters)
     for _ in range(_STEPS):
-        p = expit(-(F @ found))
+        p = expit(-(F @ parameters))
         slope = F.T @ (w * (target - p))
         curvature = (F * (w * p * (1.0 - p))[:, None]).T @ F
         step = np.linalg.lstsq(curvature, -slope, rcond=1e-14)[0]
         gain = -float(slope @ step)
         if gain <= 1e-12 * (1.0 + abs(value)):  # a last step doubles the number of right digits
-            found = found + step
+            parameters = parameters + step
             break
-        while (reached := loss(found + step)) > value - 0.25 * gain and gain > 1e-15 * (1.0 + abs(value)):
+        while (reached := loss(parameters + step)) > value - 0.25 * gain and gain > 1e-15 * (1.0 + abs(value)):
             step, gain = step / 2, gain / 2
-        found, value = found + step, reached
-    return np.array([[found[0] / scale, found[1]]])
+        parameters, value = parameters + step, reached
+    return np.array([[parameters[0] / scale, parameters[1]]])
 
 
 def _fit_isotonic(t: np.ndarray, positive: np.ndarray, weight: Any) -> np.ndarray:

@@ -269,12 +269,12 @@ def row_digests(raw: np.ndarray, codes: Any, classes: Sequence[str] | None, targ
     does not know) or its targets as numbers, if it has any."""
     if codes is not None:
         known = ["=" + label for label in classes or ()]
-        told = [(known[code] if code >= 0 else "?").encode() for code in codes.tolist()]
+        cells = [(known[code] if code >= 0 else "?").encode() for code in codes.tolist()]
     elif targets is not None:
-        told = [(row + 0.0).astype("<f8").tobytes() for row in targets]
+        cells = [(row + 0.0).astype("<f8").tobytes() for row in targets]
     else:
-        told = [b""] * len(raw)
-    return [hashlib.sha256(row.astype("<f8").tobytes() + own).digest() for row, own in zip(raw, told, strict=True)]
+        cells = [b""] * len(raw)
+    return [hashlib.sha256(row.astype("<f8").tobytes() + own).digest() for row, own in zip(raw, cells, strict=True)]
 
 
 def digest_of_set(digests: Sequence[bytes]) -> bytes:

@@ -21,7 +21,7 @@ _MARKED = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTAL
 def page(text: str) -> str:
     """Return the page with its tables written anew."""
     tables = {"families": families_table, "claims": claims_table}
-    return _MARKED.sub(lambda found: found[1] + "\n".join(tables[found[2]]()) + "\n" + found[3], text)
+    return _MARKED.sub(lambda match: match[1] + "\n".join(tables[match[2]]()) + "\n" + match[3], text)
 
 
 def families_table() -> Iterator[str]:

@@ -180,8 +180,8 @@ def _contradicted(model: Predictor, X: np.ndarray, predicted: np.ndarray) -> np.
         return ~(apart <= errors + 4 * U * np.abs(scores)).all(axis=1)
     guess, sure = decided(model, X)
     labels = np.array([*model.classes, ""], dtype=object)[np.minimum(guess, len(model.classes))]
-    told = np.array([str(output) for output in predicted.tolist()], dtype=object)
-    return sure & (guess < len(model.classes)) & (labels != told)  # a row that is not decided may have any label
+    outputs = np.array([str(output) for output in predicted.tolist()], dtype=object)
+    return sure & (guess < len(model.classes)) & (labels != outputs)  # a row that is not decided may have any label
 
 
 def _own_rows(certificate: Certificate, cells: Cells, rows: int) -> np.ndarray:

@@ -117,8 +117,8 @@ class Table:
         """Return how many rows there are; a source that does not tell is read to count them."""
         if not self.stored:
             return self.X.shape[0]
-        told = getattr(self.X, "n_rows", None)
-        return sum(len(block.X) for block in self.X.blocks()) if told is None else int(told)
+        rows = getattr(self.X, "n_rows", None)
+        return sum(len(block.X) for block in self.X.blocks()) if rows is None else int(rows)
 
     def cut(self, most: int) -> Iterator[tuple[str, Block]]:
         """Yield the blocks of each set, of at most so many rows; `start` counts the rows of that set."""
@@ -313,7 +313,7 @@ class _Check:
         while waiting := [p for p in waiting if self._sound(p) and self._step(p, self.rules[p].next_pass)]:
             self._pass(waiting)
         verdicts = tuple(self._judge(p, claim) for p, claim in enumerate(self.certificate.claims))
-        wrong = [one.failure for one in self.sets.values() if one.failure and not isinstance(one.failure, Refused)]
+        wrong = [part.failure for part in self.sets.values() if part.failure and not isinstance(part.failure, Refused)]
         return Report(failed("certificate", wrong[0]) if wrong else Verdict("certificate", "PROVED", ""), verdicts)
 
     def _compare_sets(self) -> None:

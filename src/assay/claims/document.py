@@ -82,8 +82,8 @@ def strict_json(text: str | bytes, nesting: int = _NESTING) -> Any:
 
 def _check_nesting(data: bytes, nesting: int) -> None:
     depth = 0
-    for found in _STRING_OR_BRACKET.finditer(data):
-        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
+    for match in _STRING_OR_BRACKET.finditer(data):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(match[0], 0)
         if depth > nesting:
             raise DocumentError(f"JSON text is nested more than {nesting} levels deep.")
 

@@ -198,8 +198,8 @@ def _learn_row_by_row(data: RawTable, target: str, options: Options, output: Out
 def logged(event: Event) -> str:
     """Return an event as a line of a log."""
     if isinstance(event, (Finished, First)):
-        one = event.candidate
-        return f"finished {one.name} {one.settings} {one.status} cv={one.cv:.6g} bound={one.bound} {one.note}".rstrip()
+        row = event.candidate
+        return f"finished {row.name} {row.settings} {row.status} cv={row.cv:.6g} bound={row.bound} {row.note}".rstrip()
     if isinstance(event, Started):
         return f"started {event.name} {dict(event.settings)} ({event.what})"
     if isinstance(event, Left):
@@ -313,13 +313,13 @@ MOST = 20
 
 def sentences(table: Table) -> list[str]:
     """Return what was done in reading columns, and what to do if that is not what they mean; at most `MOST` columns."""
-    told = []
+    lines = []
     for item in table.summary():
         if item.kind == "left out" or not (item.note or item.advice):
             continue
         gaps = f", {item.missing} gaps" if item.missing else ""
         note, advice = (render(text, place="terminal") for text in (item.note, item.advice))
         done = f"; {note}" if note else ""
-        told.append(f"Column {item.name!r}: {item.kind}, {item.holds}{gaps}{done}. {advice}".rstrip())
-    rest = [f"... and {len(told) - MOST} more."] if len(told) > MOST else []
-    return told[:MOST] + rest
+        lines.append(f"Column {item.name!r}: {item.kind}, {item.holds}{gaps}{done}. {advice}".rstrip())
+    rest = [f"... and {len(lines) - MOST} more."] if len(lines) > MOST else []
+    return lines[:MOST] + rest

@@ -111,8 +111,8 @@ def from_arrow(values: pa.ChunkedArray | pa.Array) -> np.ndarray:
 
 def form_of(column: Cells) -> tuple[str, str] | None:
     """Return the form in which a column of text holds dates, and a doubt about it if there is one; None for none."""
-    told = [word for word in column.texts[:200].to_pylist() if word.strip().lower() not in GAPS]
-    if len(told) < 2 or sum(bool(_LIKE.match(word.strip())) for word in told) < 0.9 * len(told):
+    words = [word for word in column.texts[:200].to_pylist() if word.strip().lower() not in GAPS]
+    if len(words) < 2 or sum(bool(_LIKE.match(word.strip())) for word in words) < 0.9 * len(words):
         return None
     fitting = []
     some = column.texts[:2000]

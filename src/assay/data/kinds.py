@@ -57,8 +57,8 @@ def typed(table: pa.Table, wish: Wish) -> Table:
             left_out[name] = why
         else:
             mixed = table.schema.field(i).metadata == MIXED
-            told = wish._replace(knows_numbers=wish.knows_numbers and not mixed)
-            columns.append(_column(name, values, told, wanted.get(name)))
+            known = wish._replace(knows_numbers=wish.knows_numbers and not mixed)
+            columns.append(_column(name, values, known, wanted.get(name)))
     return Table(columns, left_out, n_rows=table.num_rows)
 
 
@@ -152,16 +152,16 @@ def _as_told(name: str, values: pa.ChunkedArray, wish: Wish) -> Column:
     values = decoded(values)
     if values.null_count == len(values):
         raise ValueError(Message("column.all-missing", column=name))
-    said = name in wish.nominal or levels is not None
-    if types.is_temporal(values.type) and not said and not wish.exact:
+    is_nominal = name in wish.nominal or levels is not None
+    if types.is_temporal(values.type) and not is_nominal and not wish.exact:
         return _moments(name, values, wish.forms.get(name))
     _refuse_kind(name, values.type)
-    if is_number(values.type) and not said and not categories:
+    if is_number(values.type) and not is_nominal and not categories:
         if not wish.exact and _beyond_doubles(values):
             return replace(_coded(name, _text(values), None, "nominal"), note=number_formats.TOO_LONG)
         return _numeric(name, values, wish.forms.get(name, ()))
     is_text = types.is_string(values.type) or types.is_large_string(values.type) or types.is_string_view(values.type)
-    if is_text and not said and not categories and not wish.exact:
+    if is_text and not is_nominal and not categories and not wish.exact:
         return _from_text(name, values, wish.knows_numbers)
     return _coded(name, _text(values), levels, kind)
 
@@ -234,9 +234,9 @@ def _from_text(name: str, values: pa.ChunkedArray, knows_numbers: bool) -> Colum
     if form is not None:
         read = dates.seconds(cells.texts, form[0])
         bad = int(cells.counts[read.bad].sum())
-        said = [Message("read.dates", example=form[0]), form[1], Message("gaps.dates", count=bad) if bad else ""]
+        notes = [Message("read.dates", example=form[0]), form[1], Message("gaps.dates", count=bad) if bad else ""]
         kind = ColumnType(name, "date", (), (form[0],))
-        return Column(kind, _spread(read.numbers, cells.codes), number_formats.parts(said))
+        return Column(kind, _spread(read.numbers, cells.codes), number_formats.parts(notes))
     column = _coded(name, values.cast(pa.string()), None, "nominal")
     why = number_formats.why_names(cells)
     if not why and is_prose(column.type.levels, len(values)):

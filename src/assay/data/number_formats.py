@@ -151,12 +151,12 @@ def infinite_row(values: pa.ChunkedArray) -> int | None:
     >>> infinite_row(pa.chunked_array([["1", "-inf"]]))
     1
     """
-    said = pc.match_substring_regex(values, r"(?i)^[+-]?inf(?:inity)?$").fill_null(False)
-    if not pc.any(said).as_py():
+    infinite = pc.match_substring_regex(values, r"(?i)^[+-]?inf(?:inity)?$").fill_null(False)
+    if not pc.any(infinite).as_py():
         return None
-    others = values.filter(pc.invert(said))
+    others = values.filter(pc.invert(infinite))
     plain = others.null_count == len(others) or plain_numbers(others) is not None
-    return int(np.argmax(said.to_numpy())) if plain else None
+    return int(np.argmax(infinite.to_numpy())) if plain else None
 
 
 def spelled_gaps(texts: Sequence[str | None]) -> np.ndarray:
@@ -225,8 +225,8 @@ def read_column(values: pa.ChunkedArray, form: tuple[str, ...]) -> Read:
 
 def is_clock(column: "Cells") -> bool:
     """Tell whether a column of text holds times of the day or durations, such as 7:30."""
-    told = [word for word in column.texts.to_pylist() if word.strip().lower() not in GAPS]
-    return len(told) > 1 and all(_CLOCK.fullmatch(word) for word in told)
+    times = [word for word in column.texts.to_pylist() if word.strip().lower() not in GAPS]
+    return len(times) > 1 and all(_CLOCK.fullmatch(word) for word in times)
 
 
 _CLOCK = re.compile(r"\s*(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?\s*", re.ASCII)
@@ -305,9 +305,9 @@ def style_of(column: Cells, *, typed_as_text: bool) -> Style | None:
 def _best_style(column: Cells) -> _Tried | None:
     """Return the style of fewest cells that do not fit, and the texts read in it; None if few look like numbers."""
     words = [word.strip() for word in column.texts[:2000].to_pylist()]
-    told = [word for word in words if word.lower() not in GAPS]
-    matches = [match for word in told if (match := _PARTS.fullmatch(word))]
-    if not told or len(matches) < 0.9 * len(told) or _any(column.texts, _PADDED):
+    written = [word for word in words if word.lower() not in GAPS]
+    matches = [match for word in written if (match := _PARTS.fullmatch(word))]
+    if not written or len(matches) < 0.9 * len(written) or _any(column.texts, _PADDED):
         return None
     before = _commonest([match["before"] or "" for match in matches], 0.0)
     some = [match for match in matches if match[0].strip("+-−0.,")] or matches  # a zero needs no sign
@@ -337,22 +337,22 @@ def _safe(column: Cells, tried: _Tried, typed_as_text: bool) -> bool:
 
 def note(column: Cells, style: Style, read: Read) -> str:
     """Return in words how a column was read."""
-    said: list[str] = [] if style.plain else [Message("read.numbers", example=style.example())]
+    notes: list[str] = [] if style.plain else [Message("read.numbers", example=style.example())]
     gaps = np.flatnonzero(np.isnan(read.numbers) & ~read.bad)
     if len(gaps):
         words = [repr(column.texts[int(i)].as_py()) for i in gaps[:3]]
-        said.append(Message("gaps.written", count=int(column.counts[gaps].sum()), words=words))
+        notes.append(Message("gaps.written", count=int(column.counts[gaps].sum()), words=words))
     bad = np.flatnonzero(read.bad)
     if len(bad):
         words = [repr(column.texts[int(i)].as_py()) for i in bad[:3]]
-        said.append(Message("gaps.words", count=int(column.counts[bad].sum()), words=words))
-    said.append(merged(_tried(column.texts, style).bodies))
-    return parts(said)
+        notes.append(Message("gaps.words", count=int(column.counts[bad].sum()), words=words))
+    notes.append(merged(_tried(column.texts, style).bodies))
+    return parts(notes)
 
 
-def parts(said: Sequence[str]) -> str:
+def parts(notes: Sequence[str]) -> str:
     """Return remarks about a column as one; one alone as it is, and "" of none."""
-    kept = [output for output in said if output]
+    kept = [output for output in notes if output]
     if len(kept) > 1:
         return Message("read.parts", parts=kept)
     return kept[0] if kept else ""

@@ -173,8 +173,8 @@ class Table:
         """Return the columns worth learning from: without those that name each row, and those of a single value."""
         reasons = {column.name: why for column in self.columns.values() if (why := _useless(column, self.n_rows))}
         if len(reasons) == len(self.columns):
-            said = [Message("column.why", column=name, why=why) for name, why in [*reasons.items()][:20]]
-            raise ValueError(Message("columns.no-use", columns=said))
+            notes = [Message("column.why", column=name, why=why) for name, why in [*reasons.items()][:20]]
+            raise ValueError(Message("columns.no-use", columns=notes))
         kept = (item for item in self.columns.values() if item.name not in reasons)
         return Table(kept, self.left_out | reasons, self.n_rows)
 

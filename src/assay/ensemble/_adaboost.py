@@ -84,8 +84,8 @@ class AdaBoost(TreeModel, HomogeneousEnsemble):
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """Yield the score of the first 1, 2, ... members: the share of right rows, or R^2."""
         score = accuracy_score if is_classifier(self) else r2_score
-        for said in self.staged_predict(X):
-            yield float(score(y, said, sample_weight=sample_weight))
+        for predicted in self.staged_predict(X):
+            yield float(score(y, predicted, sample_weight=sample_weight))
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -365,8 +365,8 @@ class AdaBoostClassifier(ClassifierMixin, AdaBoost):
         if self.estimator is not None:
             return seed_parts(clone(self.estimator), seed).fit(X[drawn], self.classes_[y[drawn]])
         part = X[drawn]
-        columns, one = sort_columns(part, self.n_jobs), np.ones(len(drawn))
-        return best_stump(part, columns, y[drawn], one, K, self.stump, self.n_jobs).nodes
+        columns, ones = sort_columns(part, self.n_jobs), np.ones(len(drawn))
+        return best_stump(part, columns, y[drawn], ones, K, self.stump, self.n_jobs).nodes
 
     def _votes(self, member: Any, X: Any) -> np.ndarray:
         """Return the class position that a member predicts for each row."""

@@ -219,9 +219,9 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predictions of the first 1, 2, ... members."""
-        said = np.stack(list(self._member_predictions(self._rows(X))), axis=1)
-        for t in range(1, said.shape[1] + 1):
-            yield weighted_median(said[:, :t], self.estimator_weights_[:t])
+        outputs = np.stack(list(self._member_predictions(self._rows(X))), axis=1)
+        for t in range(1, outputs.shape[1] + 1):
+            yield weighted_median(outputs[:, :t], self.estimator_weights_[:t])
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the medians."""

@@ -108,9 +108,9 @@ class BaggingClassifier(Vote, Bagging):
         y[flipped] = (data.y[flipped] + rng.integers(1, len(self.classes_), len(flipped))) % len(self.classes_)
         if isinstance(data, Given):
             return data._replace(y=y)
-        told = copy(data)
-        told.y = y
-        return told
+        copied = copy(data)
+        copied.y = y
+        return copied
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
@@ -132,12 +132,12 @@ class BaggingClassifier(Vote, Bagging):
 
     def _member_output(self, member: Any, X: Any, **given: Any) -> np.ndarray:
         if self.voting == "soft" and hasattr(member, "predict_proba"):
-            said = np.asarray(member.predict_proba(X, **given), dtype=np.float64)
-            shares = np.zeros((len(said), len(self.classes_)))
-            shares[:, member.classes_] = said
+            outputs = np.asarray(member.predict_proba(X, **given), dtype=np.float64)
+            shares = np.zeros((len(outputs), len(self.classes_)))
+            shares[:, member.classes_] = outputs
             return shares
-        said = np.asarray(member.predict(X, **given))
-        return one_hot(said.astype(np.int64), len(self.classes_))
+        outputs = np.asarray(member.predict(X, **given))
+        return one_hot(outputs.astype(np.int64), len(self.classes_))
 
     def predict(self, X: Any, **params: Any) -> np.ndarray:
         """Return the class with the largest mean probability, or the most votes; the first of equals. `params` are
@@ -162,9 +162,9 @@ class BaggingClassifier(Vote, Bagging):
     def _log_means(self, X: Any, given: dict[str, Any]) -> np.ndarray:
         X, total = self._rows(X), None
         for member, columns in zip(self.members_, self.member_columns_):
-            said = np.full((X.shape[0], len(self.classes_)), -np.inf)
-            said[:, member.classes_] = member.predict_log_proba(self._part(X, None, columns), **given)
-            total = said if total is None else np.logaddexp(total, said)
+            logarithms = np.full((X.shape[0], len(self.classes_)), -np.inf)
+            logarithms[:, member.classes_] = member.predict_log_proba(self._part(X, None, columns), **given)
+            total = logarithms if total is None else np.logaddexp(total, logarithms)
         return np.asarray(total) - np.log(len(self.members_))
 
     @available_if(lambda model: _all_have(model, "decision_function"))

@@ -240,8 +240,8 @@ def forest_out_of_bag(forest: Any, data: Any) -> None:
     seen = out.any(axis=0)
     if classify:
         forest.oob_decision_function_ = np.stack(split_outputs(mean, forest.classes_), axis=2)
-        told = most_frequent(mean[seen], forest.classes_)
-        forest.oob_score_ = oob_score(forest, accuracy_score, labels_of(forest.classes_, y[seen]), told)
+        labels = most_frequent(mean[seen], forest.classes_)
+        forest.oob_score_ = oob_score(forest, accuracy_score, labels_of(forest.classes_, y[seen]), labels)
     else:
         forest.oob_prediction_ = mean
         forest.oob_score_ = oob_score(forest, r2_score, y[seen], mean[seen])

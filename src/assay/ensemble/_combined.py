@@ -214,9 +214,9 @@ def _first(member: Any, links: Sequence[int], ask: Any) -> int:
     X = np.random.default_rng(20_240_229).normal(size=(PROBES, member.n_features_in_)) * 3.0
     rows = MemoryRows(X, np.zeros(PROBES))
     try:
-        said = np.asarray(ask(X), dtype=np.float64).reshape(PROBES, -1)
+        outputs = np.asarray(ask(X), dtype=np.float64).reshape(PROBES, -1)
         result = (
-            link for link in links if _agrees(MemberOutput(member, link, _needed(member, link, rows)), rows, said)
+            link for link in links if _agrees(MemberOutput(member, link, _needed(member, link, rows)), rows, outputs)
         )
         return next(result, -1)
     except (AttributeError, ValueError):  # a member of a member is from outside, or the member has no scores
@@ -247,30 +247,30 @@ def score(member: Any, X: Any) -> np.ndarray:
 # What is made of them ---------------------------------------------------------------------------------------------
 
 
-def weighted_sum(said: Sequence[Output], weights: np.ndarray) -> Iterator[np.ndarray]:
+def weighted_sum(outputs: Sequence[Output], weights: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the weighted sum of what members say, and a bound of its error beside the rounding of the sum."""
-    yield sum(w * values for w, (values, _) in zip(weights.tolist(), said))  # type: ignore[misc]
-    yield sum(w * errors for w, (_, errors) in zip(weights.tolist(), said)) * (1 + 1e-12)  # type: ignore[operator]
+    yield sum(w * values for w, (values, _) in zip(weights.tolist(), outputs))  # type: ignore[misc]
+    yield sum(w * errors for w, (_, errors) in zip(weights.tolist(), outputs)) * (1 + 1e-12)  # type: ignore[operator]
 
 
-def votes_of(said: Sequence[Output], weights: np.ndarray, links: np.ndarray, needed: float) -> Output:
+def votes_of(outputs: Sequence[Output], weights: np.ndarray, links: np.ndarray, needed: float) -> Output:
     """Return the weight of the votes for each class and, where a share is needed, the weight that must be exceeded."""
-    (values, errors), total = weighted_sum(said, weights), float(weights.sum())
+    (values, errors), total = weighted_sum(outputs, weights), float(weights.sum())
     if needed >= 0:
         values = np.column_stack([values, np.full(len(values), needed * total)])
         errors = np.column_stack([errors, np.zeros(len(errors))])
     whole = np.all(links == VOTE) and np.all(weights == np.floor(weights)) and total < 2**40
     if not (whole and needed * 2**10 == np.floor(needed * 2**10)):  # else votes are counted without rounding
-        errors = errors + 4 * (len(said) + 8) * UNIT * np.maximum(np.abs(values), total)
+        errors = errors + 4 * (len(outputs) + 8) * UNIT * np.maximum(np.abs(values), total)
     return values, errors
 
 
-def mean_of(said: Sequence[Output], weights: np.ndarray) -> Output:
+def mean_of(outputs: Sequence[Output], weights: np.ndarray) -> Output:
     """Return the weighted mean of predicted numbers."""
     shares = weights / weights.sum()
-    values, errors = weighted_sum(said, shares)
-    size = sum(w * np.abs(item) for w, (item, _) in zip(shares.tolist(), said))
-    return values, errors + 8 * (len(said) + 4) * UNIT * size
+    values, errors = weighted_sum(outputs, shares)
+    size = sum(w * np.abs(item) for w, (item, _) in zip(shares.tolist(), outputs))
+    return values, errors + 8 * (len(outputs) + 4) * UNIT * size
 
 
 # Fitting members, storing them, evidence --------------------------------------------------------------------------
@@ -485,7 +485,7 @@ class CombinedLearner(Learner):
             values, errors = self._combine([member.of(block) for member in members], block)
         return values, errors.max(axis=1)
 
-    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+    def _combine(self, outputs: Sequence[Output], block: Block) -> Output:
         """Return what the model makes of what its members say."""
         raise NotImplementedError
 
@@ -512,6 +512,6 @@ def labelled(classes: np.ndarray, at: np.ndarray, rejected: Any) -> np.ndarray:
     label = np.asarray([rejected])
     alike = all(part.dtype.kind in "iuf" for part in (classes, label)) or classes.dtype.kind == label.dtype.kind == "U"
     kind = np.result_type(classes, label) if alike else np.dtype(object)
-    said = classes.astype(kind)[np.where(away, 0, at)]
-    said[away] = rejected
-    return said
+    labels = classes.astype(kind)[np.where(away, 0, at)]
+    labels[away] = rejected
+    return labels

@@ -132,8 +132,8 @@ class LogTargetRegressor(RegressorMixin, CombinedLearner):
 
     def _inverted(self, X: Any) -> np.ndarray:
         origin, unit, top = self.target_scale_.tolist()
-        said = np.asarray(self.members_[0].predict(X), dtype=np.float64)
-        return origin + unit * np.expm1(np.clip(said, 0.0, top))
+        predicted = np.asarray(self.members_[0].predict(X), dtype=np.float64)
+        return origin + unit * np.expm1(np.clip(predicted, 0.0, top))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predictions on the scale of the target."""

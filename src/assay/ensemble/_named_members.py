@@ -274,8 +274,8 @@ class WeightedEnsemble(NamedMembers):
         if given.shape != (len(named),) or not np.isfinite(given).all() or given.min() < 0 or not given.sum() > 0:
             raise refuse(self, f"weights must be {len(named)} numbers >= 0, not all zero; got {self.weights!r}.")
         given = given if self.weights is None else given / given.sum()
-        told = partial(self._told, log, X, y, given) if log.watched else None
-        made = fit_some(self, self._tasks(named, X, y, more), self._threads, told)
+        callback = partial(self._told, log, X, y, given) if log.watched else None
+        made = fit_some(self, self._tasks(named, X, y, more), self._threads, callback)
         self._take(made, given)
         log.stopped |= "kept_" in vars(self)
 

@@ -143,8 +143,8 @@ class Stacking(TransformerMixin, NamedMembers):
             task = Task("final_estimator", self._final(), self._beside(Z, X), target, asked_of(self._final(), given))
             self._keep([*members, *fit_members(self, [task], self.n_jobs)])
             if hasattr(self.members_[-1], "predict"):
-                said = np.asarray(self.members_[-1].predict(self._beside(self._member_output(members, X), X)))
-                log.step(float(np.mean(said != target if is_classifier(self) else (said - target) ** 2)), 0.0)
+                predicted = np.asarray(self.members_[-1].predict(self._beside(self._member_output(members, X), X)))
+                log.step(float(np.mean(predicted != target if is_classifier(self) else (predicted - target) ** 2)), 0.0)
         return self
 
     def _check_members(self) -> None:
@@ -218,10 +218,10 @@ class Stacking(TransformerMixin, NamedMembers):
             if isinstance(values, list):  # of each label, the probabilities of its values
                 columns += [np.asarray(part, dtype=np.float64)[:, 1:] for part in values]
                 continue
-            said = np.asarray(values, dtype=np.float64)
-            said = said.reshape(len(said), -1)
-            two = said.shape[1] == 2 and is_classifier(self) and not self._several
-            columns.append(said[:, 1:] if two else said)
+            outputs = np.asarray(values, dtype=np.float64)
+            outputs = outputs.reshape(len(outputs), -1)
+            two = outputs.shape[1] == 2 and is_classifier(self) and not self._several
+            columns.append(outputs[:, 1:] if two else outputs)
         return np.column_stack(columns)
 
     def _beside(self, Z: np.ndarray, X: Any) -> Any:
@@ -270,8 +270,8 @@ class Stacking(TransformerMixin, NamedMembers):
 
     def _final_says(self, method: str, X: Any, **more: Any) -> Any:
         Z = self.transform(X)
-        said = getattr(self.members_[-1], method)(Z, **more)
-        return np.array([part[:, 0] for part in said]).T if isinstance(said, list) else said
+        outputs = getattr(self.members_[-1], method)(Z, **more)
+        return np.array([part[:, 0] for part in outputs]).T if isinstance(outputs, list) else outputs
 
     def stored(self) -> StoredModel:
         """Return this fitted model as plain data."""

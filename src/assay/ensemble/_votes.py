@@ -54,34 +54,34 @@ class Strength(NamedTuple):
 
 def member_values(nodes: Nodes, t: int, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
     """Return what tree t predicts for rows X, (rows, outputs)."""
-    one = nodes._replace(root=nodes.root[t : t + 1])
+    tree = nodes._replace(root=nodes.root[t : t + 1])
     if not np.any(nodes.table >= 0) and not np.isnan(X).any():
-        return nodes.value[leaves(one, X, n_jobs)[:, 0]]
+        return nodes.value[leaves(tree, X, n_jobs)[:, 0]]
     if goes_one_way(nodes):
-        return nodes.value[mixed_leaves(one, X, n_jobs)[:, 0]]
+        return nodes.value[mixed_leaves(tree, X, n_jobs)[:, 0]]
     return weighted_values(nodes, int(nodes.root[t]), X)
 
 
-def strength_of(votes: np.ndarray, codes: np.ndarray, n_classes: int, said: np.ndarray | None = None) -> Strength:
+def strength_of(votes: np.ndarray, codes: np.ndarray, n_classes: int, voting: np.ndarray | None = None) -> Strength:
     """Return strength and correlation from the votes (rows, members) for rows of classes `codes`.
 
     Margin of a row: share of votes for its class minus the largest share of another class; s its mean. The raw
     margin of a member is 1 where it votes for the class, -1 where it votes for that rival, else 0; the
     correlation is var(margin) over the squared mean deviation of the raw margins (Breiman 2001, 2.2 and
-    appendix II). `said` (rows, members) tells which votes count: those of members that did not see the row.
+    appendix II). `voting` (rows, members) tells which votes count: those of members that did not see the row.
     """
-    said = np.ones(votes.shape, dtype=bool) if said is None else said
-    heard = said.any(axis=1)
-    votes, codes, said = votes[heard], codes[heard], said[heard]
-    count = said.sum(axis=1)
-    shares = np.stack([((votes == k) & said).sum(axis=1) / count for k in range(n_classes)], axis=1)
+    voting = np.ones(votes.shape, dtype=bool) if voting is None else voting
+    heard = voting.any(axis=1)
+    votes, codes, voting = votes[heard], codes[heard], voting[heard]
+    count = voting.sum(axis=1)
+    shares = np.stack([((votes == k) & voting).sum(axis=1) / count for k in range(n_classes)], axis=1)
     at = np.arange(len(codes))
     right = shares[at, codes]
     shares[at, codes] = -1.0
     rival = shares.argmax(axis=1)
     margin = right - shares.max(axis=1)
     raw = (votes == codes[:, None]).astype(float) - (votes == rival[:, None])
-    deviation = np.array([raw[said[:, t], t].std() for t in range(votes.shape[1]) if said[:, t].any()])
+    deviation = np.array([raw[voting[:, t], t].std() for t in range(votes.shape[1]) if voting[:, t].any()])
     s = float(margin.mean())
     correlation = float(margin.var() / max(deviation.mean() ** 2, 1e-300))
     return Strength(s, correlation, correlation * (1 - s * s) / (s * s) if s > 0 else float("inf"))
@@ -325,8 +325,8 @@ class Vote(ClassifierMixin, ParallelEnsemble):
         The bound correlation (1 - s^2) / s^2 on the error holds at the level of the distribution when s > 0.
         With `out_of_bag`, X are the training rows and each is judged by the members that did not see it.
         """
-        said = self.bags().T == 0 if out_of_bag else None
-        return strength_of(self.member_votes(X), np.searchsorted(self.classes_, y), len(self.classes_), said)
+        voting = self.bags().T == 0 if out_of_bag else None
+        return strength_of(self.member_votes(X), np.searchsorted(self.classes_, y), len(self.classes_), voting)
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the bound of the error on new data by out-of-bag rows."""
@@ -338,8 +338,8 @@ class Vote(ClassifierMixin, ParallelEnsemble):
 
     def _keep_out_of_bag(self, curve: Curve, y: np.ndarray) -> None:
         self.oob_decision_function_, self.oob_votes_, self.oob_errors_ = curve.values, curve.votes, curve.errors
-        said = self.classes_[curve.values[curve.seen].argmax(axis=1)]
-        self.oob_score_ = oob_score(self, accuracy_score, self.classes_[y[curve.seen]], said)
+        predicted = self.classes_[curve.values[curve.seen].argmax(axis=1)]
+        self.oob_score_ = oob_score(self, accuracy_score, self.classes_[y[curve.seen]], predicted)
 
 
 class Mean(RegressorMixin, ParallelEnsemble):

@@ -211,9 +211,9 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, WeightedEnsemble):
         if self.voting == "soft":
             return super()._combined(X)
         total = np.zeros((len(self.classes_), _num_samples(X)))
-        for weight, said in self._answers(lambda item: np.asarray(item.predict(X))):
+        for weight, predicted in self._answers(lambda item: np.asarray(item.predict(X))):
             for k, of_class in enumerate(total):
-                np.add(of_class, weight, out=of_class, where=said == k)
+                np.add(of_class, weight, out=of_class, where=predicted == k)
         return np.ascontiguousarray(total.T)
 
     def vote_shares(self, X: Any) -> np.ndarray:
@@ -266,8 +266,8 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, WeightedEnsemble):
         check_is_fitted(self, "members_")
         if self.voting == "hard":
             return self.member_votes(X)
-        said = self._outputs(self.members_, self._rows(X, reset=False)).transpose(1, 0, 2)
-        return np.concatenate(list(said), axis=1) if self.flatten_transform else said
+        outputs = self._outputs(self.members_, self._rows(X, reset=False)).transpose(1, 0, 2)
+        return np.concatenate(list(outputs), axis=1) if self.flatten_transform else outputs
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each column of `transform`."""

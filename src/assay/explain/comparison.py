@@ -77,7 +77,7 @@ def compare(first: Any, second: Any, source: Any, *, delta: float = 0.05) -> Com
         Losses, limits and verdict.
     """
     models = first.model, second.model
-    table, unseen, compared, said = _rows(first, second, source)
+    table, unseen, compared, notes = _rows(first, second, source)
     if len(unseen) < 2:
         raise ValueError(Message("compare.none"))
     rows = table.take(unseen)
@@ -100,7 +100,7 @@ def compare(first: Any, second: Any, source: Any, *, delta: float = 0.05) -> Com
     low, high, verdict = _limits(losses, share, clip, models[0].task)
     means = float(losses[0].mean()), float(losses[1].mean())
     sentence = _sentence(verdict, what, low, high, delta)
-    return Comparison(len(unseen), means, low, high, verdict, (*said, sentence), alone, clip)
+    return Comparison(len(unseen), means, low, high, verdict, (*notes, sentence), alone, clip)
 
 
 def _limits(losses: list[np.ndarray], delta: float, clip: float | None, task: str) -> tuple[float, float, str]:
@@ -164,13 +164,13 @@ def _rows(first: Any, second: Any, source: Any) -> tuple[RawTable, np.ndarray, i
     table = raw_table(source, only=list(dict.fromkeys(columns)))
     own = np.intersect1d(first.model.own_rows(table), second.model.own_rows(table))
     missing = table.n_rows - len(own)
-    said: list[str] = [Message("compare.missing", count=missing)] if missing else []
+    notes: list[str] = [Message("compare.missing", count=missing)] if missing else []
     table, unseen, compared = table.take(own), np.arange(len(own)), 1
     for name, saved in (("first", first), ("second", second)):
         which = _WHICH[name]
         held = _held(saved, table)
         if held is None:
-            said.append(Message("compare.assumed", which=which))
+            notes.append(Message("compare.assumed", which=which))
             continue
         if any(claim.name.startswith("holdout.groups") for claim in saved.certificate.claims):
             raise ValueError(Message("compare.groups", which=which))
@@ -179,10 +179,10 @@ def _rows(first: Any, second: Any, source: Any) -> tuple[RawTable, np.ndarray, i
         cost = _compared(saved, look)
         compared *= cost * look
         paid = Message("compare.own-paid", which=which, rows=len(held), models=cost)
-        said.append(paid if cost > 1 else Message("compare.own", which=which, rows=len(held)))
+        notes.append(paid if cost > 1 else Message("compare.own", which=which, rows=len(held)))
         if (saved.certificate.looks or {"count": 0})["count"] > 1:
-            said.append(Message("compare.looked", which=which))
-    return table, unseen, compared, said
+            notes.append(Message("compare.looked", which=which))
+    return table, unseen, compared, notes
 
 
 def _compared(saved: Any, look: int) -> int:

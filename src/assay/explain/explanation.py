@@ -305,15 +305,15 @@ def _calibration(view: _View, delta: float | None) -> Frame:
     """Tenths of the probability: of the second of two classes, else of the predicted class. Empty ones are left out."""
     values, learner = view.answers(view.raw), view.model.learner
     if values.shape[1] == 2:
-        said, happened = values[:, 1], view.y == learner.classes_[1]
+        probability, happened = values[:, 1], view.y == learner.classes_[1]
     else:
-        said, happened = values.max(axis=1), view.y == learner.classes_[values.argmax(axis=1)]
-    bins = np.minimum((said * BINS).astype(np.intp), BINS - 1)
+        probability, happened = values.max(axis=1), view.y == learner.classes_[values.argmax(axis=1)]
+    bins = np.minimum((probability * BINS).astype(np.intp), BINS - 1)
     rows = []
     for part in (np.flatnonzero(bins == k) for k in np.unique(bins)):
         right = int(happened[part].sum())
         limits = _limits(right, len(part), delta and delta / BINS)
-        rows.append((float(said[part].mean()), right / len(part), len(part), *limits))
+        rows.append((float(probability[part].mean()), right / len(part), len(part), *limits))
     return _columns(("probability", "share", "rows", "low", "high"), rows)
 
 

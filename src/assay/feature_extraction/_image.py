@@ -438,7 +438,9 @@ class BagOfVisualWords(PictureLearner):
 
     def _words(self, images: np.ndarray) -> np.ndarray:
         half = 0.5 * np.square(self.vocabulary_).sum(axis=1)
-        return np.concatenate(self._each(images, lambda found: (found @ self.vocabulary_.T - half).argmax(axis=2)))
+        return np.concatenate(
+            self._each(images, lambda descriptors: (descriptors @ self.vocabulary_.T - half).argmax(axis=2))
+        )
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the weighted histograms, (n, words (1 + 4 + ... + 4^levels)), level by level, cells row by row."""

@@ -163,23 +163,23 @@ def _perceptron(learner: "Learner", rows: Rows, updates: Updates, rounding: floa
 
 
 def kernel_perceptron_statement(
-    n: int, counts: np.ndarray, intercept: bool, told: int, lost: Callable[[], int]
+    n: int, counts: np.ndarray, intercept: bool, n_numbers: int, lost: Callable[[], int]
 ) -> Statement:
     """Return how to state compression.kernel-perceptron of an expansion with integer coefficients, counts (k, outputs)
     in magnitude; lost() counts the other rows that are wrong, or open in rounding."""
-    return partial(_kernel_perceptron, n, counts, intercept, told, lost)
+    return partial(_kernel_perceptron, n, counts, intercept, n_numbers, lost)
 
 
 def _kernel_perceptron(
-    n: int, counts: np.ndarray, intercept: bool, told: int, lost: Callable[[], int], delta: str
+    n: int, counts: np.ndarray, intercept: bool, n_numbers: int, lost: Callable[[], int], delta: str
 ) -> Claim | NotApplicable:
     kept = len(counts)
     if not kept:
         return Vacuous("compression.kernel-perceptron", Message("why.no-update"), delta)
-    log_weight = _log_counts(counts) - told * 64 * math.log(2)
+    log_weight = _log_counts(counts) - n_numbers * 64 * math.log(2)
     if bound_of(0, n, kept, log_weight, delta) + OUTWARD >= 1:
         return too_many("compression.kernel-perceptron", n, kept, delta)
-    message = SideInformation({"intercept": intercept, "told": told}, log_weight, {})
+    message = SideInformation({"intercept": intercept, "told": n_numbers}, log_weight, {})
     return stated("compression.kernel-perceptron", lost(), n, kept, message, delta)
 
 

@@ -230,16 +230,20 @@ def joined(learner: Any, X: Any, lengths: Any) -> tuple[Any, Any]:
     return np.concatenate(parts), [len(part) for part in parts]
 
 
-def _is_sequence(one: Any) -> bool:
-    if isinstance(one, str) or getattr(one, "ndim", 0) == 2:
+def _is_sequence(sequence: Any) -> bool:
+    if isinstance(sequence, str) or getattr(sequence, "ndim", 0) == 2:
         return True
-    if getattr(one, "ndim", 0) == 1:
-        return np.asarray(one).dtype.kind in "US"
-    return isinstance(one, (list, tuple)) and len(one) > 0 and isinstance(one[0], (str, list, tuple, np.ndarray))
+    if getattr(sequence, "ndim", 0) == 1:
+        return np.asarray(sequence).dtype.kind in "US"
+    return (
+        isinstance(sequence, (list, tuple))
+        and len(sequence) > 0
+        and isinstance(sequence[0], (str, list, tuple, np.ndarray))
+    )
 
 
-def _rows(one: Any) -> np.ndarray:
-    rows = np.array(list(one) if isinstance(one, str) else one)
+def _rows(sequence: Any) -> np.ndarray:
+    rows = np.array(list(sequence) if isinstance(sequence, str) else sequence)
     return rows[:, None] if rows.ndim == 1 else rows
 
 

@@ -346,7 +346,7 @@ def _betting(model: Any, rows: Rows, clip: Any, delta: str) -> Claim | NotApplic
     bound = width * concentration.betting_upper(losses[order] / width, float(delta))
     if bound >= width or not np.isfinite(seen.expected.logs).all():
         return Vacuous("hmm.holdout", Message("why.sequences-vacuous", sequences=len(losses)), delta)
-    told = sequence_keys(np.split(sequences.X, sequences.offsets[1:-1]))
-    again = repeats(told, np.empty(0, dtype=np.uint64))
+    keys = sequence_keys(np.split(sequences.X, sequences.offsets[1:-1]))
+    again = repeats(keys, np.empty(0, dtype=np.uint64))
     params = {"low": low, "clip": width, "sequences": len(losses), "repeated": again}
     return claim("hmm.holdout", bound + width * OUTWARD, params, "holdout", delta, witness={"lengths": lengths})

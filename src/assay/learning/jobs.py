@@ -213,12 +213,12 @@ def run(job: Any) -> Answer:
     """Run a job; whatever fails, for want of memory too, is an answer."""
     name = job.recipe.kind.split(".")[-1]
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             result = job.run()
     except Exception as error:
         return Answer(None, reason(name, error))
-    texts = [one_line(output.message, name) for output in said if issubclass(output.category, UserWarning)]
+    texts = [one_line(output.message, name) for output in warned if issubclass(output.category, UserWarning)]
     kept = [text for text in dict.fromkeys(texts) if "certificate" not in text]
     return Answer(result, sentences(kept))
 
@@ -248,10 +248,10 @@ def reason(name: str, error: Exception) -> str:
 
 def one_line(message: Any, name: str) -> str:
     """Return what an exception or a warning says, without the name of the learner that says it."""
-    said = of_error(message)
-    if isinstance(said, Message):
-        return said.values["what"] if said.code == "named" and said.values["who"] == name else said
-    return " ".join(said.split()).removeprefix(f"{name}: ")[:400]
+    text = of_error(message)
+    if isinstance(text, Message):
+        return text.values["what"] if text.code == "named" and text.values["who"] == name else text
+    return " ".join(text.split()).removeprefix(f"{name}: ")[:400]
 
 
 _ENDED = Message("process-ended")

@@ -48,18 +48,18 @@ class FoldSizes:
 
     def intervals(self, predicted: Sequence[np.ndarray], coverage: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the intervals, from what each model predicts for new rows."""
-        enough, told = self._enough(coverage), np.stack(predicted, axis=1)
-        low, high = -self._ends(-told, enough), self._ends(told, enough)
+        enough, outputs = self._enough(coverage), np.stack(predicted, axis=1)
+        low, high = -self._ends(-outputs, enough), self._ends(outputs, enough)
         return np.minimum(low, high), np.maximum(low, high)
 
-    def _ends(self, told: np.ndarray, enough: int) -> np.ndarray:
+    def _ends(self, outputs: np.ndarray, enough: int) -> np.ndarray:
         """Return, for each new row, the largest number that `enough` rows are as far above their model's."""
         sizes = np.concatenate(self.sizes)
         fold = np.repeat(np.arange(len(self.rows)), [len(size) for size in self.sizes])
         counts = np.concatenate([_counts(m, len(size)) for m, size in zip(self.rows, self.sizes, strict=True)])
         ends = []
-        for start in range(0, len(told), _AT_ONCE):
-            some = told[start : start + _AT_ONCE, fold]
+        for start in range(0, len(outputs), _AT_ONCE):
+            some = outputs[start : start + _AT_ONCE, fold]
             values = some + outward(sizes, np.abs(some))
             order = np.argsort(-values, axis=1)
             place = np.argmax(np.cumsum(counts[order], axis=1) >= enough, axis=1)

@@ -391,14 +391,14 @@ class Search:
                 self.tell(Started(candidates[place // count].name, candidates[place // count].settings))
 
         def done(place: int, answer: Answer) -> None:
-            one, parts = candidates[place // count], answers[place // count]
+            candidate, parts = candidates[place // count], answers[place // count]
             parts[place % count] = answer
             known = [part for part in parts if part is not None]
             if len(known) == count:
                 answer = together(known)
                 if answer.result is not None:
-                    self.scores.add(self._key(one, step), answer.result, answer.note)
-                self._take(one, answer, step)
+                    self.scores.add(self._key(candidate, step), answer.result, answer.note)
+                self._take(candidate, answer, step)
 
         def limit() -> float | None:
             slow = None if seconds is None else max(5.0, (0.4 if self.thorough else 1.0) * seconds)

@@ -508,9 +508,9 @@ def _baseline(problem: Problem, metric: Metric) -> Candidate:
     if len(problem.held):
         held = problem.held_targets()
         row.holdout_error = problem.mean_error(held, value)
-        told = np.full(len(held), value)
+        predicted = np.full(len(held), value)
         often = np.tile(baseline.shares(problem.codes, n), (len(held), 1)) if n else None
-        row.holdout_metric = metric.on(held, told, often, problem.classes)
+        row.holdout_metric = metric.on(held, predicted, often, problem.classes)
     row.cv = metric.shown(row.loss)
     return row
 

@@ -35,8 +35,8 @@ def of_study(study: "Study", problem: Problem) -> str:
         bound = Message("chosen.bound-alone", where=where, what=what, metric=of_metric, sure=percent(study.confidence))
         return sentences([why, bound, _values(study)])
     against, metric = _against_baseline(study, problem), study.metric
-    told = "" if metric.error or against.code in _SAID_OF_METRIC else _values(study)
-    return sentences([why, _bound(where, what, of_metric, study, against), told])
+    values = "" if metric.error or against.code in _SAID_OF_METRIC else _values(study)
+    return sentences([why, _bound(where, what, of_metric, study, against), values])
 
 
 def _choice(study: "Study") -> Message:

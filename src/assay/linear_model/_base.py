@@ -264,8 +264,8 @@ def one_against_rest(classes: np.ndarray, loss: Loss, y: np.ndarray, scores: np.
     Losses of numbers are of the labels -1 and +1.
     """
     codes = np.searchsorted(classes, y)
-    told = [1] if len(classes) == 2 else range(len(classes))
-    return loss.value(np.where(codes[:, None] == told, 1.0, -1.0), scores)
+    positive = [1] if len(classes) == 2 else range(len(classes))
+    return loss.value(np.where(codes[:, None] == positive, 1.0, -1.0), scores)
 
 
 def told_weights(learner: Any, y: np.ndarray) -> np.ndarray:

@@ -212,9 +212,9 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
             log.step(max(gaps), max(gaps), coef_=self.coef_, intercept_=self.intercept_)
         if any(not fit.converged for fit in results):
             self._warn_of_gap(max(sweeps), max(gaps))
-        one = len(results) == 1
-        self.n_iter_: Any = sweeps[0] if one else sweeps
-        self.dual_gap_: Any = gaps[0] if one else np.array(gaps)
+        single = len(results) == 1
+        self.n_iter_: Any = sweeps[0] if single else sweeps
+        self.dual_gap_: Any = gaps[0] if single else np.array(gaps)
         return self
 
     def _fit_target(self, rows: Rows, start: np.ndarray | None) -> "_Fit":
@@ -250,9 +250,9 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         return {name: value for name, value in super().__getstate__().items() if name != "_last"}
 
     def _keep(self, coef: list[np.ndarray], intercept: list[float], dimensions: int) -> None:
-        one = len(coef) == 1
-        self.coef_ = coef[0] if one else np.array(coef)
-        shown = np.float64(intercept[0]) if one and dimensions == 1 else np.array(intercept)
+        single = len(coef) == 1
+        self.coef_ = coef[0] if single else np.array(coef)
+        shown = np.float64(intercept[0]) if single and dimensions == 1 else np.array(intercept)
         self.intercept_ = shown if self.fit_intercept else 0.0
 
     def _fit_without_penalty(self, rows: Rows, X: Any, y: Any) -> "ElasticNet":
@@ -524,10 +524,10 @@ def _each_target(rows: Rows) -> Iterator[tuple[int, Rows]]:
 
 def _target_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     rows = read_rows(model, X, y, sample_weight)
-    (_, one), *more = _each_target(rows)
+    (_, first), *more = _each_target(rows)
     if more:
         raise refuse(model, f"y must have one column; got {len(more) + 1}.")
-    return one
+    return first
 
 
 def centred_moments(model: Any, rows: Rows, intercept: bool) -> Moments:

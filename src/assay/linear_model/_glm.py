@@ -368,7 +368,7 @@ def _closed_form(problem: Problem) -> Found | None:
     return Found(x, *problem.value_gradient(x), 0.0, 1, "converged")
 
 
-def _minimise(problem: Problem, tol: float, max_iter: int, told: Any, begin: np.ndarray | None) -> Found:
+def _minimise(problem: Problem, tol: float, max_iter: int, callback: Any, begin: np.ndarray | None) -> Found:
     """Minimise P; the last factor gives one more step for nothing."""
     last: list[Solve] = []
 
@@ -380,7 +380,7 @@ def _minimise(problem: Problem, tol: float, max_iter: int, told: Any, begin: np.
         return half_decrement <= tol
 
     start = _sampled_start(problem, max_iter) if begin is None else begin
-    result = newton(problem.value_gradient, curvature, start, done=done, max_iter=max_iter, on_step=told)
+    result = newton(problem.value_gradient, curvature, start, done=done, max_iter=max_iter, on_step=callback)
     if result.status == "converged":
         result = result._replace(x=result.x - last[0](result.gradient))
     return result

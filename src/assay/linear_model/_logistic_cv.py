@@ -328,17 +328,17 @@ class LogisticRegressionCV(LogisticRegression):
 
     def _warn_of_defaults(self) -> None:
         """Tell, as scikit-learn does, which defaults and parameters its next versions change."""
-        told = [
+        defaults = [
             text for name, text in _DEFAULTS if isinstance(getattr(self, name), str) and getattr(self, name) == "warn"
         ]
         if self.penalty == "deprecated" and self.l1_ratios is None:
-            told.append("'l1_ratios=None' was deprecated in scikit-learn 1.8; say l1_ratios=(0,).")
+            defaults.append("'l1_ratios=None' was deprecated in scikit-learn 1.8; say l1_ratios=(0,).")
         if self.penalty != "deprecated":
-            told.append("'penalty' was deprecated in scikit-learn 1.8; say l1_ratios=(0,) for 'l2', (1,) for 'l1'.")
+            defaults.append("'penalty' was deprecated in scikit-learn 1.8; say l1_ratios=(0,) for 'l2', (1,) for 'l1'.")
             if self.penalty != "elasticnet" and self._shares != [None]:
                 ignored = f"l1_ratios parameter is only used when penalty is 'elasticnet'. Got (penalty={self.penalty})"
                 warnings.warn(f"{type(self).__name__}: {ignored}", stacklevel=4)
-        for text in told:
+        for text in defaults:
             warnings.warn(f"{type(self).__name__}: {text}", FutureWarning, stacklevel=4)
 
     def _get_scorer(self) -> Any:

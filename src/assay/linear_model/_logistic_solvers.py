@@ -85,7 +85,7 @@ class Composite(NamedTuple):
 
 
 def minimise_composite(
-    problem: Problem, penalties: Penalties, tol: float, max_iter: int, start: Any, told: Any
+    problem: Problem, penalties: Penalties, tol: float, max_iter: int, start: Any, callback: Any
 ) -> Found:
     """Minimise F from `start` (a table, or None for zero) until the violation is at most tol / 100 times that at
     zero."""
@@ -96,7 +96,7 @@ def minimise_composite(
         return Found(zero.ravel(), value, gradient.ravel(), np.inf, 0, "overflow")
     target = 0.01 * tol * max(float(np.abs(gradient).max()), 1e-300)
     run = _proximal_newton if problem.rows.n_features <= _WIDE else _accelerated
-    return run(composite, zero if start is None else start, target, max_iter, told)
+    return run(composite, zero if start is None else start, target, max_iter, callback)
 
 
 def minimise_with_column(problem: Problem, penalties: Penalties, tol: float, max_iter: int, callback: Any) -> Found:

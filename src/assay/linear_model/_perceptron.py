@@ -300,9 +300,9 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         """Yield what margins say about new data, and what the few rows of the updates do."""
         yield from super().statements(rows)
         if self._from_file or self._descent or self._joint:
-            told = Message("why.joint-classes-each")
-            told = _NOT_PLAIN if self._descent else told if self._joint else FIT_NOT_KEPT
-            yield NotApplicable("compression.perceptron", told)
+            reason = Message("why.joint-classes-each")
+            reason = _NOT_PLAIN if self._descent else reason if self._joint else FIT_NOT_KEPT
+            yield NotApplicable("compression.perceptron", reason)
             return
         known = self.n_updates_ == sum(map(len, self.updates_))
         updates = Updates(self.updates_, float(self.eta0), bool(self.fit_intercept), known)

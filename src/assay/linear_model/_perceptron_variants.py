@@ -296,8 +296,8 @@ class VotedPerceptron(ClassifierMixin, Learner):
             yield NotApplicable("progressive.vote", reason)
             yield NotApplicable("compression.voted-perceptron", reason)
             return
-        one = Pass(self.n_rows_, self.skipped_, self._errors(run), self.n_updates_, self.seed_)
-        yield from vote_statements(one, lambda: int(rows.sum(lost_rows, self._voters, np.sort(self.updates_))))
+        visited = Pass(self.n_rows_, self.skipped_, self._errors(run), self.n_updates_, self.seed_)
+        yield from vote_statements(visited, lambda: int(rows.sum(lost_rows, self._voters, np.sort(self.updates_))))
 
 
 class _Run(NamedTuple):

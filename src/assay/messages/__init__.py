@@ -72,8 +72,8 @@ def named(owner: object, code: str, **values: Any) -> Message:
 
 def of_error(error: BaseException | Warning) -> str:
     """Return what an exception or a warning says, as a message if it was raised with one."""
-    said = error.args[0] if len(error.args) == 1 else None
-    return said if isinstance(said, Message) else str(error)
+    text = error.args[0] if len(error.args) == 1 else None
+    return text if isinstance(text, Message) else str(error)
 
 
 def changed(text: str, change: Callable[[str], str]) -> str:

@@ -697,13 +697,15 @@ def class_scores(y: Any, said: Any, delta: float = 0.05) -> list[ClassScore]:
     >>> found[0].precision.low < 0.1 < 1.0 == found[0].precision.high
     True
     """
-    true, told = np.asarray(y), np.asarray(said)
-    if true.shape != told.shape or true.ndim != 1 or not len(true):
-        raise ValueError(f"class_scores: needs one label and one answer for each row; got {true.shape}, {told.shape}.")
-    labels = np.unique(np.concatenate([true, told]))
+    true, predicted = np.asarray(y), np.asarray(said)
+    if true.shape != predicted.shape or true.ndim != 1 or not len(true):
+        raise ValueError(
+            f"class_scores: needs one label and one answer for each row; got {true.shape}, {predicted.shape}."
+        )
+    labels = np.unique(np.concatenate([true, predicted]))
     each, results = delta / (4 * len(labels)), []
     for label in labels.tolist():
-        own, claimed = true == label, told == label
+        own, claimed = true == label, predicted == label
         right = int(np.sum(own & claimed))
         precision, recall = (_limited(right, int(part.sum()), each) for part in (claimed, own))
         f1 = Limited(*(_f1(p, r) for p, r in zip(precision, recall)))

@@ -119,25 +119,25 @@ def _votes_and_classes(members: Any, X: Any, y: Any = None) -> tuple[np.ndarray,
     if hasattr(members, "member_votes"):
         return np.asarray(members.member_votes(X)), np.asarray(members.classes_)
     if X is None:
-        said, known = np.asarray(members), None
-        if said.ndim != 2:
-            raise ValueError(f"votes: predictions must be (rows, members); got shape {said.shape}.")
-        seen = [said]
+        outputs, known = np.asarray(members), None
+        if outputs.ndim != 2:
+            raise ValueError(f"votes: predictions must be (rows, members); got shape {outputs.shape}.")
+        seen = [outputs]
     else:
         listed = members if isinstance(members, Sequence) else getattr(members, "estimators_", None)
         if listed is None or not len(listed):
             raise ValueError(f"votes: {type(members).__name__} has no members that vote.")
         ones = list(np.ravel(np.asarray(listed, dtype=object)))
-        said, known = (
+        outputs, known = (
             np.stack([np.asarray(item.predict(X)) for item in ones], axis=1),
             getattr(members, "classes_", None),
         )
-        seen = [said, *(item.classes_ for item in ones if hasattr(item, "classes_"))]
+        seen = [outputs, *(item.classes_ for item in ones if hasattr(item, "classes_"))]
     if known is None:
         known = _union([*seen, *([] if y is None else [y])])
     elif not np.isin(_union(seen), known).all():  # members that were fitted to positions
-        return said.astype(np.int64), np.asarray(known)
-    return np.searchsorted(known, said), np.asarray(known)
+        return outputs.astype(np.int64), np.asarray(known)
+    return np.searchsorted(known, outputs), np.asarray(known)
 
 
 def _union(parts: Sequence[Any]) -> np.ndarray:
@@ -162,16 +162,16 @@ def pairwise(members: Any, X: Any = None, y: Any = None) -> Diversity:
     >>> found.disagreement.tolist(), found.means["kappa"]
     ([[0.0, 0.0], [0.0, 0.0]], 1.0)
     """
-    said, known = _votes_and_classes(members, X, y)
+    outputs, known = _votes_and_classes(members, X, y)
     classes = len(known)
     if y is not None:
-        said = (said == _positions(y, known, "pairwise", len(said))[:, None]).astype(np.int64)
+        outputs = (outputs == _positions(y, known, "pairwise", len(outputs))[:, None]).astype(np.int64)
         classes = 2
-    T = said.shape[1]
+    T = outputs.shape[1]
     results = {name: np.full((T, T), np.nan) for name in MEASURES}
     for i in range(T):
         for j in range(i, T):
-            for name, value in _measured(said[:, i], said[:, j], classes).items():
+            for name, value in _measured(outputs[:, i], outputs[:, j], classes).items():
                 results[name][i, j] = results[name][j, i] = value
     upper = np.triu_indices(T, 1)
     means = {name: _mean(matrix[upper]) for name, matrix in results.items()}
@@ -210,10 +210,10 @@ class KappaError(NamedTuple):
 def kappa_error(members: Any, X: Any, y: Any) -> KappaError:
     """Return kappa and mean error of every pair of members (Margineantu and Dietterich 1997): a cloud far to the left
     is diverse, a low one accurate."""
-    said, known = _votes_and_classes(members, X, y)
-    wrong = (said != _positions(y, known, "kappa_error", len(said))[:, None]).mean(axis=0)
-    pairs = np.stack(np.triu_indices(said.shape[1], 1), axis=1)
-    kappas = np.array([cohen(said[:, i], said[:, j], len(known)) for i, j in pairs])
+    outputs, known = _votes_and_classes(members, X, y)
+    wrong = (outputs != _positions(y, known, "kappa_error", len(outputs))[:, None]).mean(axis=0)
+    pairs = np.stack(np.triu_indices(outputs.shape[1], 1), axis=1)
+    kappas = np.array([cohen(outputs[:, i], outputs[:, j], len(known)) for i, j in pairs])
     return KappaError(pairs, kappas, np.array([(wrong[i] + wrong[j]) / 2 for i, j in pairs]))
 
 

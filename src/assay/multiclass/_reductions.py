@@ -226,12 +226,12 @@ class Reduced(ClassifierMixin, CombinedLearner):
     def _link_of(self, t: int) -> int:
         return (vote_link if int(self.decoding_) == HAMMING else score_link)(self.members_[t])
 
-    def _combine(self, said: Sequence[Output], block: Block) -> Output:
+    def _combine(self, outputs: Sequence[Output], block: Block) -> Output:
         kind, M = int(self.decoding_), self.code_.astype(float)
         if kind == HAMMING:
-            bits = np.column_stack([votes[:, 1] - votes[:, 0] for votes, _ in said])
-            return decode(bits, M, kind), np.column_stack([errors[:, 0] for _, errors in said]) @ np.abs(M).T
-        h, error = (np.column_stack([part[:, -1] for part in side]) for side in zip(*said))
+            bits = np.column_stack([votes[:, 1] - votes[:, 0] for votes, _ in outputs])
+            return decode(bits, M, kind), np.column_stack([errors[:, 0] for _, errors in outputs]) @ np.abs(M).T
+        h, error = (np.column_stack([part[:, -1] for part in side]) for side in zip(*outputs))
         if kind == LARGEST:
             return h, error
         rounding = 8 * (len(M.T) + 4) * UNIT
@@ -252,9 +252,13 @@ class Reduced(ClassifierMixin, CombinedLearner):
 
     def _bits(self, X: Any) -> np.ndarray:
         def says(t: int) -> np.ndarray:
-            one, rows = self.members_[t], self._seen_by(t, X)
-            plain = is_classifier(one) and hasattr(one, "predict")
-            return np.asarray(one.predict(rows), dtype=np.int64) if plain else (score(one, rows) > 0).astype(np.int64)
+            member, rows = self.members_[t], self._seen_by(t, X)
+            plain = is_classifier(member) and hasattr(member, "predict")
+            return (
+                np.asarray(member.predict(rows), dtype=np.int64)
+                if plain
+                else (score(member, rows) > 0).astype(np.int64)
+            )
 
         return 2 * np.stack(thread_map(says, range(len(self.members_)), n_jobs=self.n_jobs), axis=1) - 1
 
@@ -449,8 +453,8 @@ class OneVsRestClassifier(Reduced):
             return super()._member_scores(X)
         if not hasattr(self.members_[0], "predict_proba"):
             return super()._member_scores(X)
-        said = thread_map(lambda item: np.asarray(item.predict_proba(X))[:, 1], self.members_, n_jobs=self.n_jobs)
-        return np.stack(said, axis=1)
+        outputs = thread_map(lambda item: np.asarray(item.predict_proba(X))[:, 1], self.members_, n_jobs=self.n_jobs)
+        return np.stack(outputs, axis=1)
 
     def fit(self, X: Any, y: Any, **params: Any) -> "OneVsRestClassifier":
         """Fit a member for each class to rows X and labels y; y may also be a matrix of 0 and 1, a column for each
@@ -568,8 +572,8 @@ def fit_labels(owner: Any, X: Any, y: Any, base: Any, more: dict[str, Any], n_jo
         if np.ptp(column):
             tasks.append(Task(f"{label} or not", base, X, column, more))
             continue
-        said = f"{label}" if column[0] else f"not {label}"
-        warnings.warn(f"Label {said} is present in all training examples.", UserWarning, stacklevel=4)
+        name = f"{label}" if column[0] else f"not {label}"
+        warnings.warn(f"Label {name} is present in all training examples.", UserWarning, stacklevel=4)
         tasks.append(Task(str(label), Constant(), X, column))
     return fit_members(owner, tasks, n_jobs)
 
@@ -581,8 +585,8 @@ def label_scores(members: list[Any], X: Any) -> np.ndarray:
 
 def labelled(owner: Any, scores: np.ndarray) -> Any:
     """Return the labels of rows: a matrix of 0 and 1, sparse if that of the fit was, or the one class there is."""
-    said = scores > 0
+    positive = scores > 0
     binarizer = owner._binarizer
     if binarizer.y_type_.startswith("multilabel"):
-        return csc_matrix(said, dtype=np.int64) if binarizer.sparse_input_ else said.astype(np.int64)
-    return np.repeat(owner.classes_[:1], len(said))
+        return csc_matrix(positive, dtype=np.int64) if binarizer.sparse_input_ else positive.astype(np.int64)
+    return np.repeat(owner.classes_[:1], len(positive))

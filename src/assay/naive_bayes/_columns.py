@@ -162,14 +162,14 @@ class ColumnsNB(BayesClassifier):
     def _columns(self) -> Columns:
         return Columns.of(self.n_levels_, self.level_values_, self.n_levels_ < 0)
 
-    def _fit_rows(self, rows: Rows, told: tuple, before: Statistics | None = None) -> None:
+    def _fit_rows(self, rows: Rows, given: tuple, before: Statistics | None = None) -> None:
         """Fit to rows with labels as positions in `classes_`, after what was seen before."""
         columns, K = self._columns(), len(self.classes_)
         if rows.has_weight:
             check_weights(rows, self)
             if not self._gaps:
                 require_finite(rows, self)
-        with fit_log(self, 1, *told) as log:
+        with fit_log(self, 1, *given) as log:
             result = rows.sum(_statistics, K, columns, self._plain_levels, self._gaps)
             if before is not None:
                 result = Statistics(*(a + b for a, b in zip(before, result)))

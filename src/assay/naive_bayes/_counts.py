@@ -127,8 +127,8 @@ class CountsNB(BayesClassifier):
         check(self)
         rows = read_rows(self, X, y, sample_weight)
         self.classes_ = label_classes(self, rows, least=1)
-        told = (None, None, None) if streams(X, y) else (X, y, sample_weight)
-        self._count(rows, told, None)
+        given = (None, None, None) if streams(X, y) else (X, y, sample_weight)
+        self._count(rows, given, None)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -142,10 +142,10 @@ class CountsNB(BayesClassifier):
         self._count(rows, (None,) * 3, None if first else (self.class_count_, self.feature_count_))
         return self
 
-    def _count(self, rows: Rows, told: tuple, before: Any) -> None:
+    def _count(self, rows: Rows, given: tuple, before: Any) -> None:
         require_finite(rows, self) if not _is_sparse(rows) or rows.has_weight else _check_entries(rows, self)
         self._check_alpha(rows.n_features)
-        with fit_log(self, 1, *told) as log:
+        with fit_log(self, 1, *given) as log:
             sizes, counts, low, high = self._sums(rows.encoded(self.classes_))
             if self._positive and low < 0:
                 raise refuse(self, f"Negative values in data passed to {type(self).__name__} (input X).")

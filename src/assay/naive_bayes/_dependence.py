@@ -74,8 +74,8 @@ class CellsNB(BayesClassifier):
             check_weights(rows, self)
         cells = cells_of(self, rows, int(self.n_bins))
         self.n_values_, self.values_, self.is_cut_, self.has_gap_ = cells
-        told = (None, None, None) if streams(X, y) else (X, y, sample_weight)
-        with fit_log(self, 1, *told) as log:
+        given = (None, None, None) if streams(X, y) else (X, y, sample_weight)
+        with fit_log(self, 1, *given) as log:
             sizes = rows.sum(_class_sizes, len(self.classes_))
             fitted = {"class_count_": sizes, "class_prior_": sizes / sizes.sum(), **self._count(rows, cells, sizes)}
             for name, value in fitted.items():

@@ -91,8 +91,8 @@ class GaussianNB(ColumnsNB):
         rows = read_rows(self, X, y, sample_weight)
         self.classes_ = label_classes(self, rows, least=1)
         self._begin(rows.n_features)
-        told = (None, None, None) if streams(X, y) else (X, y, sample_weight)
-        self._fit_rows(rows.encoded(self.classes_), told)
+        given = (None, None, None) if streams(X, y) else (X, y, sample_weight)
+        self._fit_rows(rows.encoded(self.classes_), given)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> "GaussianNB":

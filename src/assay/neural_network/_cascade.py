@@ -124,8 +124,8 @@ class Cascade(Basis):
             self.growth_.append(float(np.square(residual).mean()))
             done = log.step(value, 0.0, **self._whole(X, Y))
             if parted.held is not None and parted.held_Y is not None:
-                said = self._features(parted.held) @ out["coef_"].T + out["intercept_"]
-                errors.append(float(np.square(said - parted.held_Y).mean()))
+                scores = self._features(parted.held) @ out["coef_"].T + out["intercept_"]
+                errors.append(float(np.square(scores - parted.held_Y).mean()))
                 done |= len(errors) - 1 - int(np.argmin(errors)) >= self.n_iter_no_change
             classes = hasattr(self, "classes_")
             small = self.growth_[-1] <= self.tol**2 * _spread(Y)
@@ -179,7 +179,7 @@ class Cascade(Basis):
         E = E / max(float(np.abs(E).max()), 1e-100)
         starts = [random.normal(size=Z.shape[1] + 1) * (1 if k % 2 else 3) for k in range(self.n_candidates)]
         tried = thread_map(partial(_trained, Z, E, self.max_iter), starts, n_jobs=self.n_jobs)
-        best = max(tried, key=lambda found: found[0])[1]
+        best = max(tried, key=lambda candidate: candidate[0])[1]
         weights = best[:-1] / scale
         return np.append(weights, best[-1] - weights @ middle)
 

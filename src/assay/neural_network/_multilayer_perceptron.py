@@ -281,13 +281,13 @@ class MLPRegressor(RegressorMixin, Network):
         return "exp" if self.loss == "poisson" else "identity"
 
     def _held_score(self, Z: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> float:
-        said = outputs(Z, self._output())
-        return float(r2_score(Y, said, sample_weight=weight)) if np.isfinite(said).all() else np.nan
+        predicted = outputs(Z, self._output())
+        return float(r2_score(Y, predicted, sample_weight=weight)) if np.isfinite(predicted).all() else np.nan
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted value of each row, (n,), or (n, targets)."""
-        said = outputs(self._scores(X), self.out_activation_)
-        return said.ravel() if said.shape[1] == 1 else said
+        predicted = outputs(self._scores(X), self.out_activation_)
+        return predicted.ravel() if predicted.shape[1] == 1 else predicted
 
     # Certificate
 

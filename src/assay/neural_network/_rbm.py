@@ -262,13 +262,13 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
                         self._update(dense(X[cut]), random)
                     if not np.isfinite(self.components_).all():
                         raise refuse(self, f"the weights grew beyond all bounds in pass {turn}; lower learning_rate.")
-                    told = self._shown(X)
-                    if told > best:
-                        best, kept = told, self._parts()
+                    shown = self._shown(X)
+                    if shown > best:
+                        best, kept = shown, self._parts()
                     if self.verbose:
                         spent = time.perf_counter() - begun
-                        print(f"[BernoulliRBM] Iteration {turn}, pseudo-likelihood = {told:.2f}, time = {spent:.2f}s")
-                    if log.step(-told, 0.0, **self._parts()):
+                        print(f"[BernoulliRBM] Iteration {turn}, pseudo-likelihood = {shown:.2f}, time = {spent:.2f}s")
+                    if log.step(-shown, 0.0, **self._parts()):
                         break
         except KeyboardInterrupt:
             log.stopped = True
@@ -524,8 +524,8 @@ class DeepBeliefNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
                 machines.append(machine)
                 data = machine.transform(data)
                 self.machines_ = machines
-                told = machine.history_[-1].objective if machine.history_ else math.inf
-                log.step(told, 0.0, machines_=list(machines))
+                objective = machine.history_[-1].objective if machine.history_ else math.inf
+                log.step(objective, 0.0, machines_=list(machines))
                 log.stopped |= len(machine.history_) < self.n_iter
         return self
 

@@ -368,7 +368,7 @@ def lbfgs(objective: Objective, theta: np.ndarray, tol: float, max_iter: int, ma
     return Found(result.x, float(result.fun), max(1, int(result.nit)), converged=result.status == 0)
 
 
-def annealed(objective: Objective, theta: np.ndarray, max_iter: int, seed: int, told: Told) -> Found:
+def annealed(objective: Objective, theta: np.ndarray, max_iter: int, seed: int, callback: Told) -> Found:
     """Minimise by simulated annealing of the weight vector, `SWEEP` proposals an iteration; the temperature falls from
     15 % of the first value to a thousandth of it."""
 
@@ -377,17 +377,17 @@ def annealed(objective: Objective, theta: np.ndarray, max_iter: int, seed: int, 
         steps = SWEEP * max_iter - 3
         anneal(value, theta, step=0.5, hot=0.15 * first, cold=1e-3 * first, steps=steps, seed=seed, stop=stop)
 
-    return _searched(search, objective, theta, told, SWEEP)
+    return _searched(search, objective, theta, callback, SWEEP)
 
 
-def evolved(objective: Objective, theta: np.ndarray, max_iter: int, seed: int, told: Told) -> Found:
+def evolved(objective: Objective, theta: np.ndarray, max_iter: int, seed: int, callback: Told) -> Found:
     """Minimise by a genetic search with the weights as genome, one generation an iteration."""
     high = np.full(len(theta), _BOX)
 
     def search(value: Callable[[np.ndarray], float], stop: Callable[[], bool]) -> None:
         evolve(value, -high, high, size=_POPULATION, generations=max_iter, seed=seed, stop=stop)
 
-    return _searched(search, objective, theta, told, _POPULATION)
+    return _searched(search, objective, theta, callback, _POPULATION)
 
 
 def _searched(

@@ -178,10 +178,10 @@ def hidden_gradient(b: Any, w: Any, g: Any) -> np.ndarray:
 
 def moves(net: Weights, x: Any, y: Any) -> Weights:
     """Return minus the gradient of E_k at one row, by each of the parameters: the update at rate 1."""
-    said = forward(net, x)
-    g = output_gradient(said.out, y)
-    e = hidden_gradient(said.b, net.w, g)
-    return Weights(np.outer(x, e), -e, np.outer(said.b, g), -g)
+    outputs = forward(net, x)
+    g = output_gradient(outputs.out, y)
+    e = hidden_gradient(outputs.b, net.w, g)
+    return Weights(np.outer(x, e), -e, np.outer(outputs.b, g), -g)
 
 
 def bp_step(net: Weights, x: Any, y: Any, eta: float | tuple[float, float] = 0.1) -> Weights:

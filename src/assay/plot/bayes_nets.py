@@ -227,12 +227,12 @@ def _spread(places: _Places) -> np.ndarray:
     return x
 
 
-def _pull(places: _Places, one: int, x: np.ndarray) -> tuple[float, float]:
+def _pull(places: _Places, node: int, x: np.ndarray) -> tuple[float, float]:
     """Return where the neighbours of a place would have it, and how strongly: a long edge should run straight first."""
-    near = places.up[one] + places.down[one]
-    pulls = [8.0 if places.width[one] == places.width[other] == 0 else 2.0 if places.width[other] == 0 else 1.0
+    near = places.up[node] + places.down[node]
+    pulls = [8.0 if places.width[node] == places.width[other] == 0 else 2.0 if places.width[other] == 0 else 1.0
              for other in near]  # fmt: skip
-    return (float(np.average(x[near], weights=pulls)), float(sum(pulls))) if near else (float(x[one]), 0.1)
+    return (float(np.average(x[near], weights=pulls)), float(sum(pulls))) if near else (float(x[node]), 0.1)
 
 
 def _apart(places: _Places, here: Sequence[int]) -> np.ndarray:

@@ -327,9 +327,9 @@ def dual_gap(models: Mapping[str, Any]) -> dict[str, Frame]:
     (duality gap, or how far the optimality conditions are broken) of each iteration."""
     results = {}
     for name, model in models.items():
-        told = history(model)
-        excess = told["objective"] - told["objective"].min()
-        results[name] = {"seconds": told["seconds"], "excess": excess, "violation": told["violation"]}
+        steps = history(model)
+        excess = steps["objective"] - steps["objective"].min()
+        results[name] = {"seconds": steps["seconds"], "excess": excess, "violation": steps["violation"]}
     return results
 
 

@@ -141,13 +141,13 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
-def named(one: dict[str, Any], language: str) -> str:
+def named(candidate: dict[str, Any], language: str) -> str:
     """Return the name of a method, or of a leaderboard's line, in a language.
 
     >>> named({"name": "k-means", "zh": "k均值聚类"}, "zh")
     'k均值聚类'
     """
-    return one["zh"] if language == "zh" and one["zh"] else one.get("method", one["name"])
+    return candidate["zh"] if language == "zh" and candidate["zh"] else candidate.get("method", candidate["name"])
 
 
 def write_page(results: dict[str, Any], path: str | os.PathLike[str], source: str) -> None:

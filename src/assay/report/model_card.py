@@ -89,13 +89,13 @@ def _training(model: TableModel, certificate: Certificate | None) -> Part:
         (column.name, column.kind, ", ".join(column.levels[:12]) + (", ..." if len(column.levels) > 12 else ""))
         for column in model.columns[:_MOST]
     ]
-    said = [] if len(model.columns) <= _MOST else [f"The first {_MOST} of {len(model.columns)} columns:"]
+    lines = [] if len(model.columns) <= _MOST else [f"The first {_MOST} of {len(model.columns)} columns:"]
     if certificate is not None:
         counts = [f"{array.rows} {'hold-out' if name == 'holdout' else 'training'} rows (fingerprint {array.digest})"
                   for name, array in certificate.data.items()]  # fmt: skip
-        said.insert(0, f"The table had {', '.join(counts)}.")
+        lines.insert(0, f"The table had {', '.join(counts)}.")
     return Part(
-        "Training data", tuple(said), head=("Column", "Kind", "Levels"), rows=tuple(columns),
+        "Training data", tuple(lines), head=("Column", "Kind", "Levels"), rows=tuple(columns),
         blanks=("where the rows come from, when they were collected, and under which licence",),
     )  # fmt: skip
 

@@ -237,20 +237,20 @@ def _explained(study: Study) -> dict[str, Any]:
     if len(held) > _ROWS:
         held = np.sort(np.random.default_rng(0).choice(held, _ROWS, replace=False))
     spent = study.explaining
-    said = explain(model, study.raw, held, **(spent | {"delta": spent["delta"] / 2}))
-    groups = _lines(said.subgroups, _GROUP)
+    explanation = explain(model, study.raw, held, **(spent | {"delta": spent["delta"] / 2}))
+    groups = _lines(explanation.subgroups, _GROUP)
     if study.task == "classify" and not spent["grouped"]:  # shown to a hundredth of a per cent
         groups = [[*line[:4], np.floor(1e4 * line[4]) / 1e4, np.ceil(1e4 * line[5]) / 1e4] for line in groups]
-    calibration = said.calibration and {
-        "predicted": said.calibration["probability"],
-        **{key: said.calibration[key] for key in ("share", "low", "high")},
+    calibration = explanation.calibration and {
+        "predicted": explanation.calibration["probability"],
+        **{key: explanation.calibration[key] for key in ("share", "low", "high")},
     }
     return {
-        "clip": said.clip,
-        "importance": _lines(said.importance, ("column", "importance", "low", "high"))[:_SHOWN],
-        "dependence": _dependence(said.effects),
+        "clip": explanation.clip,
+        "importance": _lines(explanation.importance, ("column", "importance", "low", "high"))[:_SHOWN],
+        "dependence": _dependence(explanation.effects),
         "calibration": calibration or None,
-        "hardest": _lines(said.hardest, ("row", "true", "predicted", "size"))[:_LISTED],
+        "hardest": _lines(explanation.hardest, ("row", "true", "predicted", "size"))[:_LISTED],
         "subgroups": sorted(groups, key=lambda line: -line[3] if line[4] is None else -line[4])[:_LISTED],
     }
 
@@ -325,18 +325,18 @@ def columns_of(model: TableModel, table: Table) -> list[dict[str, Any]]:
     for kind in model.columns:
         column = table.column(kind.name)
         there = np.flatnonzero(~column.missing)
-        one: dict[str, Any] = {"name": kind.name, "kind": kind.kind, "usual": "", "levels": list(kind.levels)}
+        record: dict[str, Any] = {"name": kind.name, "kind": kind.kind, "usual": "", "levels": list(kind.levels)}
         if kind.kind == "numeric" and len(there):
             data = column.data[there]
             spread = float(np.subtract(*np.quantile(data, [0.75, 0.25])))
             marks = np.unique(np.quantile(data, np.linspace(0, 1, 21))).tolist()
-            one |= {"usual": f"{float(np.median(data)):.6g}", "spread": spread or 1.0, "marks": marks}
+            record |= {"usual": f"{float(np.median(data)):.6g}", "spread": spread or 1.0, "marks": marks}
         elif kind.levels and len(there):
             known = column.data[there][column.data[there] < len(kind.levels)]
-            one["usual"] = kind.levels[int(np.bincount(known.astype(np.intp), minlength=1).argmax())]
+            record["usual"] = kind.levels[int(np.bincount(known.astype(np.intp), minlength=1).argmax())]
         elif len(there):
-            one["usual"] = str(column.values()[there[0]])[:200]
-        results.append(one)
+            record["usual"] = str(column.values()[there[0]])[:200]
+        results.append(record)
     return results
 
 

@@ -313,12 +313,12 @@ class Pinned:
         if self._lost > _MOST_LOST:
             raise RuntimeError(f"{self._lost} workers were lost; see the logs of the cluster.") from error
         packed, results = cloudpickle.dumps([*self.journal, call]), []
-        for found, actor in self._place(numbers):
+        for place, actor in self._place(numbers):
             try:
                 results.append(self._answer(actor, _begun(actor, packed)))
-                self._holders.append((found, actor))
+                self._holders.append((place, actor))
             except _Lost as again:
-                results += self._again(found, call, again)
+                results += self._again(place, call, again)
         return results
 
     def _place(self, numbers: list[int]) -> list[tuple[list[int], Any]]:

@@ -46,8 +46,8 @@ class Answers:
         self.tells_shares = bool(self.classes) and hasattr(model.learner, "predict_proba")
         self._names = [column.name for column in model.columns]
         self._levels = {column.name: frozenset(column.levels) for column in model.columns if column.levels}
-        encodings = [one.encoding for one in (model.members if isinstance(model, FoldedTable) else [model])]
-        width = sum(one.raw_width + one.arrays().width for one in encodings)
+        encodings = [member.encoding for member in (model.members if isinstance(model, FoldedTable) else [model])]
+        width = sum(member.raw_width + member.arrays().width for member in encodings)
         self._cost = RowCost(len(self._names), width, len(self.classes))
         self._run, self._number = token_hex(4), 0
         self._kept: OrderedDict[str, Any] = OrderedDict()
@@ -196,22 +196,24 @@ class Answers:
     def _outcome(self, ask: Ask) -> dict[str, Any]:
         """Count what came true: of predictions named by their ids, or of rows with the target."""
         result = None if ask.csv else _json(ask.body)
-        told = result.get("outcomes", [result] if "outcome" in result else None) if isinstance(result, dict) else None
-        if told is None:
+        outcomes = (
+            result.get("outcomes", [result] if "outcome" in result else None) if isinstance(result, dict) else None
+        )
+        if outcomes is None:
             rows = self._table(self._rows(ask))
             rows.require(self.model.target.name)
             predicted, truth = self.model.predict(rows), self.model.labels(rows)
         else:
-            predicted, truth = self._named(told)
+            predicted, truth = self._named(outcomes)
         self.watch.outcomes(predicted, truth)
         return self.watch.plain()
 
-    def _named(self, told: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _named(self, outcomes: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return predictions by their ids, each once, and what came true."""
-        well = isinstance(told, list) and told and all(isinstance(item, dict) for item in told)
-        if not well or not all(item.keys() == {"id", "outcome"} for item in told):
+        well = isinstance(outcomes, list) and outcomes and all(isinstance(item, dict) for item in outcomes)
+        if not well or not all(item.keys() == {"id", "outcome"} for item in outcomes):
             raise ValueError('send {"outcomes": [{"id": ..., "outcome": ...}]}, or rows with the target.')
-        keys = [item["id"] for item in told]
+        keys = [item["id"] for item in outcomes]
         unknown = [key for key in keys if not isinstance(key, str) or key not in self._kept]
         if unknown or len(set(keys)) < len(keys):
             which = unknown[0] if unknown else Counter(keys).most_common(1)[0][0]
@@ -220,7 +222,7 @@ class Answers:
                 f"{MOST_KEPT} or than this run. Send the row with its target instead."
             )
         truth = self.model.labels(
-            from_records([{self.model.target.name: item["outcome"]} for item in told], "outcomes")
+            from_records([{self.model.target.name: item["outcome"]} for item in outcomes], "outcomes")
         )
         return np.array([self._kept.pop(key) for key in keys]), truth
 

@@ -81,10 +81,14 @@ def _replies(model: TableModel) -> dict[str, Any]:
             "probabilities": {"type": "object", "additionalProperties": _NUMBER},
             "set": {"type": "array", "items": value},
         }
-    one = {"type": "object", "required": ["id", "prediction"], "properties": {"id": _TEXT, "prediction": value, **more}}
+    prediction = {
+        "type": "object",
+        "required": ["id", "prediction"],
+        "properties": {"id": _TEXT, "prediction": value, **more},
+    }
     answer = {
         "certificate": {"type": ["string", "null"]},
-        "predictions": {"type": "array", "items": one},
+        "predictions": {"type": "array", "items": prediction},
         "notes": {"type": "array", "items": _TEXT},
     }
     return {

@@ -105,8 +105,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return Message("memory.table")
     if isinstance(error, (ValueError, OSError, ImportError)):
-        said = of_error(error)
-        return said if isinstance(said, Message) else " ".join(said.split())[:1000]
+        text = of_error(error)
+        return text if isinstance(text, Message) else " ".join(text.split())[:1000]
     traceback.print_exception(error)
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 

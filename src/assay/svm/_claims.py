@@ -467,9 +467,9 @@ def _supported(machine: Any, rows: Rows) -> Supported:
 
     weighted = machine.class_weight is not None
     params = {"C": float(machine.C), "class_weight": machine.class_weight_.tolist() if weighted else None}
-    told = 2 * (isinstance(machine.class_weight, str)) + told_numbers(machine)
+    n_numbers = 2 * (isinstance(machine.class_weight, str)) + told_numbers(machine)
     gap = machine_gap(machine, rows, hinge_problem(machine), kept=is_kept)
-    return Supported(kept, gap, float(machine.intercept_[0]), int(told), params, lost)
+    return Supported(kept, gap, float(machine.intercept_[0]), int(n_numbers), params, lost)
 
 
 def told_numbers(machine: Any) -> int:

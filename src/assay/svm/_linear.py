@@ -119,20 +119,20 @@ class LinearMachine(LinearModel):
                 nothing = np.zeros(rows.n_features + 1), np.zeros(rows.n_rows)
                 optimums.append(Optimum(*nothing, losses.at_zero, losses.at_zero, 0, "interrupted"))
                 continue
-            one = self._solve(rows, losses, random, watch)
-            if one.status == "overflow" or not np.isfinite(one.objective + one.gap):
+            result = self._solve(rows, losses, random, watch)
+            if result.status == "overflow" or not np.isfinite(result.objective + result.gap):
                 raise refuse(
                     self, "the entries are too large: sums of their squares, times C, overflow. Divide X by a constant."
                 )
             if not log.history:
-                watch.step(one.objective, one.gap, one.u)
-            fitted(one.u)
+                watch.step(result.objective, result.gap, result.u)
+            fitted(result.u)
             if self.verbose:
                 print(
-                    f"{type(self).__name__}: hyperplane {k + 1} of {len(problems)}: objective {one.objective:.10g}, "
-                    f"at most {one.gap:.2g} above the minimum, {one.n_iter} iterations, {one.status}"
+                    f"{type(self).__name__}: hyperplane {k + 1} of {len(problems)}: objective {result.objective:.10g}, "
+                    f"at most {result.gap:.2g} above the minimum, {result.n_iter} iterations, {result.status}"
                 )
-            optimums.append(one)
+            optimums.append(result)
         return optimums
 
     def _solve(self, rows: Rows, losses: Losses, random: Any, watch: Watch) -> Optimum:

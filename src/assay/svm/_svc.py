@@ -153,7 +153,7 @@ class SVC(HingeObjective, SupportVectorClassifier):
         problem = one_group(v, np.where(v > 0, 0.0, -bound), np.where(v > 0, bound, 0.0))
         touch = _hulls_touch(source) if np.isinf(self.C) else None
         if self.solver == "smo":
-            tell = None if watch is None else lambda found: watch(self._finished(rows, problem, found))
+            tell = None if watch is None else lambda solution: watch(self._finished(rows, problem, solution))
             result = self._solve(source, problem, tell, touch)
         else:
             from assay.svm import _reference_solvers

@@ -466,7 +466,7 @@ def shortest_rule(
     best = min(
         ((int(np.sum(np.asarray(predict(rule, rows)) != labels)), float(length(rule)), i, rule)
          for i, rule in enumerate(rules)),
-        key=lambda found: found[:3],
+        key=lambda rule: rule[:3],
         default=None,
     )  # fmt: skip
     if best is None:

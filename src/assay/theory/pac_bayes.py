@@ -153,7 +153,7 @@ def linear_bound(normalised_margins: ArrayLike, delta: float, *, mu: float | Non
     if mu is not None:
         return at(check.number("mu", mu, low=0.0))
     grid = [at(2.0 ** (j / 2.0)) for j in range(-6, 29)]
-    best = min(grid, key=lambda found: found.gibbs_bound)
+    best = min(grid, key=lambda result: result.gibbs_bound)
     finer = [at(best.mu * 2.0 ** (j / 16.0)) for j in range(-8, 9)]
     return min(finer, key=lambda found: found.gibbs_bound)
 

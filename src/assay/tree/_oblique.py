@@ -407,11 +407,11 @@ def loss_and_gradient(tree: SoftTree, X: np.ndarray, y: np.ndarray, w: np.ndarra
     """Return the weighted mean log-loss and its derivative by W, t and scores (zero where they have no effect)."""
     leaf, inner = np.flatnonzero(tree.child < 0), np.flatnonzero(tree.child >= 0)
     shares, values = routes(*tree[:3], X), softmax(tree.scores, axis=1)
-    said = values[:, y].T  # (rows, nodes) probability that each node gives to the class of the row
-    P = np.maximum((shares[:, leaf] * said[:, leaf]).sum(axis=1), 1e-300)
+    probability = values[:, y].T  # (rows, nodes) probability that each node gives to the class of the row
+    P = np.maximum((shares[:, leaf] * probability[:, leaf]).sum(axis=1), 1e-300)
     gradient = -w / w.sum() / P
     below = np.zeros_like(shares)  # derivative of the loss by the share of a node
-    below[:, leaf] = gradient[:, None] * said[:, leaf]
+    below[:, leaf] = gradient[:, None] * probability[:, leaf]
     W, t, scores = np.zeros_like(tree.W), np.zeros_like(tree.t), np.zeros_like(tree.scores)
     for i in inner[::-1]:
         p, first = expit(X @ tree.W[i] - tree.t[i]), tree.child[i]
@@ -419,7 +419,7 @@ def loss_and_gradient(tree: SoftTree, X: np.ndarray, y: np.ndarray, w: np.ndarra
         slope = shares[:, i] * (below[:, first + 1] - below[:, first]) * p * (1 - p)
         W[i], t[i] = slope @ X, -slope.sum()
     for i in leaf:
-        part = gradient * shares[:, i] * said[:, i]
+        part = gradient * shares[:, i] * probability[:, i]
         scores[i] = np.bincount(y, part, values.shape[1]) - part.sum() * values[i]
     return float(-(w * np.log(P)).sum() / w.sum()), SoftTree(W, t, tree.child, scores)
 

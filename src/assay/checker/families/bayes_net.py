@@ -211,11 +211,11 @@ class Query(Rule):
 
     def states_of(self, name: str) -> dict[int, int]:
         """Return the states that a parameter names, by node."""
-        told = self.param(name)
-        if not isinstance(told, Mapping):
+        given = self.param(name)
+        if not isinstance(given, Mapping):
             raise Rejected(f"{name} must name states by node")
         results = {}
-        for node, state in told.items():
+        for node, state in given.items():
             if node not in self.net.names or state not in self.net.levels[self.net.names.index(node)]:
                 raise Rejected(
                     f"{name} names {str(node)[:40]!r} = {str(state)[:40]!r}, which the network does not have"
@@ -316,9 +316,9 @@ class Posterior(Query):
     than the value."""
 
     def measure(self) -> float:
-        told = np.split(self.witness("marginals", sum(self.net.sizes)), np.cumsum(self.net.sizes)[:-1])
+        marginals = np.split(self.witness("marginals", sum(self.net.sizes)), np.cumsum(self.net.sizes)[:-1])
         worst = 0.0
-        for node, item in enumerate(told):
+        for node, item in enumerate(marginals):
             if node in self.given:
                 result, off = np.eye(self.net.sizes[node])[self.given[node]], 0.0
             else:

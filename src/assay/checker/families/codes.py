@@ -47,14 +47,14 @@ class Decoded(Combined):
     def binary(self) -> bool:
         return self.decoding == LARGEST and self.code.shape[1] == 1
 
-    def _combined(self, said: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _combined(self, outputs: Any) -> tuple[np.ndarray, np.ndarray]:
         M, L = self.code.astype(float), self.code.shape[1]
         if self.decoding == HAMMING:
-            bits = np.column_stack([votes[:, 1] - votes[:, 0] for votes, _ in said])
-            unsure = np.column_stack([error[:, 0] for _, error in said])
+            bits = np.column_stack([votes[:, 1] - votes[:, 0] for votes, _ in outputs])
+            unsure = np.column_stack([error[:, 0] for _, error in outputs])
             return bits @ M.T, unsure @ np.abs(M).T
-        h = np.column_stack([values[:, -1] for values, _ in said])
-        error = np.column_stack([slack[:, -1] for _, slack in said])
+        h = np.column_stack([values[:, -1] for values, _ in outputs])
+        error = np.column_stack([slack[:, -1] for _, slack in outputs])
         if self.decoding == LARGEST:
             return h, error
         size = np.abs(h) @ np.abs(M).T + np.abs(M).sum(axis=1)

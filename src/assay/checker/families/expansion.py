@@ -68,9 +68,9 @@ def read_expansion(
         raise Rejected(f"pair_coef_ has {len(coef)} rows for {len(classes)} classes")
     if coef.ndim != 2 or b.shape != (len(coef),) or not len(coef):
         raise Rejected(f"pair_coef_ and intercept_ have shapes {coef.shape}, {b.shape}")
-    one = read_kernel_machine(vectors, coef[:1], b[:1], support, kernel, None)
-    stored = (one.kind, one.gamma, one.power, one.coef0, one.n_columns)
-    return Expansion(one.vectors, coef, b, one.support, *stored, classes)
+    machine = read_kernel_machine(vectors, coef[:1], b[:1], support, kernel, None)
+    stored = (machine.kind, machine.gamma, machine.power, machine.coef0, machine.n_columns)
+    return Expansion(machine.vectors, coef, b, machine.support, *stored, classes)
 
 
 class OneAgainstRest(Rule):

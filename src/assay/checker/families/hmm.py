@@ -249,8 +249,8 @@ def _square(factor: np.ndarray) -> np.ndarray:
     """Return U' 1 1' U of a matrix, U' U of scales."""
     if factor.ndim == 1:
         return np.diag(factor**2)
-    one = factor.sum(axis=0)
-    return np.outer(one, one)
+    column_sums = factor.sum(axis=0)
+    return np.outer(column_sums, column_sums)
 
 
 class ChainMonotone(ChainRule):

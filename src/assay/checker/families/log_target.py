@@ -28,9 +28,9 @@ class Inverted(Combined):
     top: float
     classes = None
 
-    def _combined(self, said: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _combined(self, outputs: Any) -> tuple[np.ndarray, np.ndarray]:
         """Both ends of the interval of g are inverted, which is monotone; exp and the sums round by a few units."""
-        middle, errors = said[0]
+        middle, errors = outputs[0]
         low, at, high = (self._at(item) for item in (middle - errors, middle, middle + errors))
         rounding = 32 * U * (abs(self.start) + self.unit * (1 + np.exp(np.clip(middle + errors, 0.0, self.top))))
         return at, above(np.maximum(high - at, at - low) + rounding, 8)

@@ -172,16 +172,16 @@ class NetworkGradient(Rule):
         self.mass, self.blocks = self.mass + float(view.weight.sum()), self.blocks + 1
         layers, n = len(passes), len(view.X)
         for k in range(layers - 1, -1, -1):
-            one = passes[k]
+            layer = passes[k]
             rough = off + gamma(n + 8) * np.abs(D)
-            errors = np.abs(one.inputs).T @ rough + one.input_error.T @ (np.abs(D) + off)
-            self._add(k, one.inputs.T @ D, errors, n)
+            errors = np.abs(layer.inputs).T @ rough + layer.input_error.T @ (np.abs(D) + off)
+            self._add(k, layer.inputs.T @ D, errors, n)
             self._add(layers + k, D.sum(axis=0), rough.sum(axis=0), n)
             if k:
                 size = np.abs(self.model.weights[k]).T
                 P, width = D @ self.model.weights[k].T, D.shape[1]
                 rough = above(off @ size + gamma(2 * width + 8) * (np.abs(D) @ size), width) + UNDERFLOW
-                slope, wrong = self._slope(passes[k - 1], one)
+                slope, wrong = self._slope(passes[k - 1], layer)
                 D = P * slope
                 off = above(rough * (np.abs(slope) + wrong) + np.abs(P) * wrong + 2 * U * np.abs(D))
 

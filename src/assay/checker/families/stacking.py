@@ -58,11 +58,11 @@ class Stacked(Combined):
 
     def _at(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         W, b = self.linear.W, self.linear.b
-        said = [reading.values(X) for reading in self.readings]
-        said += [(X, np.zeros_like(X))] if self.passes else []
-        skip = [self.skipped(values.shape[1], at) for at, (values, _) in enumerate(said)]
-        Z = np.column_stack([values[:, k:] for k, (values, _) in zip(skip, said)])
-        error = np.column_stack([slack[:, k:] for k, (_, slack) in zip(skip, said)])
+        outputs = [reading.values(X) for reading in self.readings]
+        outputs += [(X, np.zeros_like(X))] if self.passes else []
+        skip = [self.skipped(values.shape[1], at) for at, (values, _) in enumerate(outputs)]
+        Z = np.column_stack([values[:, k:] for k, (values, _) in zip(skip, outputs)])
+        error = np.column_stack([slack[:, k:] for k, (_, slack) in zip(skip, outputs)])
         if Z.shape[1] != W.shape[1]:
             raise Rejected("the final learner reads another number of columns than the members say")
         size = np.abs(Z) @ np.abs(W).T + np.abs(b)

@@ -39,8 +39,8 @@ class Weighed(Combined):
     cost: np.ndarray
     classes: tuple[str, ...] | None
 
-    def _combined(self, said: Any) -> tuple[np.ndarray, np.ndarray]:
-        shares, error = said[0]
+    def _combined(self, outputs: Any) -> tuple[np.ndarray, np.ndarray]:
+        shares, error = outputs[0]
         size = np.abs(self.matrix)
         return shares @ self.matrix, above((error + gamma(2 * len(size) + 8) * np.abs(shares)) @ size, 8)
 

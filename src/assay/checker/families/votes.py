@@ -46,13 +46,13 @@ class Vote(Combined):
     needed: float
     classes: tuple[str, ...] | None
 
-    def _combined(self, said: Any) -> tuple[np.ndarray, np.ndarray]:
-        values = sum(w * item for w, (item, _) in zip(self.weights.tolist(), said))
-        slack = sum(w * error for w, (_, error) in zip(self.weights.tolist(), said))
+    def _combined(self, outputs: Any) -> tuple[np.ndarray, np.ndarray]:
+        values = sum(w * item for w, (item, _) in zip(self.weights.tolist(), outputs))
+        slack = sum(w * error for w, (_, error) in zip(self.weights.tolist(), outputs))
         if self.needed >= 0:
             last = np.full(len(values), self.needed * self.total)
             values, slack = np.column_stack([values, last]), np.column_stack([slack, np.zeros(len(last))])
-        return values, above(slack, len(said) + 4) + self._rounding * np.maximum(np.abs(values), self.total)
+        return values, above(slack, len(outputs) + 4) + self._rounding * np.maximum(np.abs(values), self.total)
 
     @property
     def total(self) -> float:
@@ -142,9 +142,9 @@ class SimplexGap(Rule):
         if not len(at):
             return
         X = view.X[at]
-        said = [reading.values(X) for reading in self.model.readings]
-        values = np.stack([item for item, _ in said], axis=1)  # (rows, members, outputs)
-        errors = np.stack([error for _, error in said], axis=1)
+        outputs = [reading.values(X) for reading in self.model.readings]
+        values = np.stack([item for item, _ in outputs], axis=1)  # (rows, members, outputs)
+        errors = np.stack([error for _, error in outputs], axis=1)
         if np.any(errors >= 0.5):
             raise Refused("rounding leaves a vote of a member open")
         target = np.eye(values.shape[2])[view.known_codes[at]] if self.model.classes else view.targets[at]

@@ -109,12 +109,12 @@ class CountsOfRows(Rule):
             if np.any(np.abs(expected - self.model.prior) > 1e-12 + gamma(4 * self.seen) * expected):
                 raise Rejected(f"class_prior_ are not the class probabilities by {self.prior!r}")
         worst = 0.0
-        for found, stored in ((self.sums, self.model.counts), (self.class_sums, self.model.sizes)):
-            most = float(np.max(found, initial=0.0))
+        for sums, stored in ((self.sums, self.model.counts), (self.class_sums, self.model.sizes)):
+            most = float(np.max(sums, initial=0.0))
             exact = self.exact and most < 2**53
-            slip = 0.0 if exact else gamma(2 * self.seen + 8) * found
+            slip = 0.0 if exact else gamma(2 * self.seen + 8) * sums
             scale = 1.0 if exact else max(1.0, most)
-            worst = largest(worst, float(np.max((np.abs(found - stored) + slip) / scale, initial=0.0)))
+            worst = largest(worst, float(np.max((np.abs(sums - stored) + slip) / scale, initial=0.0)))
         return above(worst)
 
 

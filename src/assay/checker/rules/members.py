@@ -153,7 +153,7 @@ class Combined(Predictor):
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return self._combined([reading.values(X) for reading in self.readings])[1]
 
-    def _combined(self, said: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    def _combined(self, outputs: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
         """Return scores (rows, K) and a bound of their error for each row."""
         raise NotImplementedError
 

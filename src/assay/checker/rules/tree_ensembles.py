@@ -113,9 +113,9 @@ class OutOfBagVote(Rule):
             factor, mean = 1 / w**2, math.fsum((self.both / rows).ravel()) / rows.size * (1 + slip)
         else:
             factor = (1 + 1 / w) / 2
-            one = math.fsum((self.single / rows).ravel()) / rows.size * (1 + slip)
+            single = math.fsum((self.single / rows).ravel()) / rows.size * (1 + slip)
             both = math.fsum((self.both / rows).ravel()) / rows.size * (1 - slip)
-            mean = 2 * one - both / float(w * factor) * (1 - 2.0**-50)
+            mean = 2 * single - both / float(w * factor) * (1 - 2.0**-50)
         harmonic = rows.size / above(math.fsum((1 / rows).ravel())) * (1 - 2.0**-50)
         return Fraction(min(1.0, max(0.0, mean) * (1 + 2.0**-49) + 2.0**-50)), Fraction(harmonic), factor
 

@@ -428,9 +428,9 @@ class TreeSize(Rule):
         if not isinstance(model, Trees) or len(model.root) != 1:
             raise Rejected("it is about a single tree")
         self.leaves, self.depth = _size(model)
-        for name, found in (("leaves", self.leaves), ("depth", self.depth)):
-            if self.count(name) != found:
-                raise Rejected(f"{name} is {self.params[name]}, recounted {found}")
+        for name, measured in (("leaves", self.leaves), ("depth", self.depth)):
+            if self.count(name) != measured:
+                raise Rejected(f"{name} is {self.params[name]}, recounted {measured}")
 
     def measure(self) -> float:
         return float(self.leaves)

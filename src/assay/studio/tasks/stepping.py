@@ -120,8 +120,8 @@ def _line(scene: Scene, w: np.ndarray, b: float) -> list[Any]:
     return [ends[:2]] if len(ends) >= 2 else []
 
 
-def _frame(said: str, numbers: dict[str, Any], **drawn: Any) -> Frame:
-    return {"said": said, "numbers": numbers, **drawn}
+def _frame(sentence: str, numbers: dict[str, Any], **drawn: Any) -> Frame:
+    return {"said": sentence, "numbers": numbers, **drawn}
 
 
 def _perceptron(scene: Scene) -> Iterator[Frame]:

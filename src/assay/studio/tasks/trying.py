@@ -38,15 +38,15 @@ def predict(
     model = _model(file)
     typed = {column["name"]: _value(column, values.get(column["name"], "")) for column in columns}
     X = _encoded(model, {name: [value] for name, value in typed.items()})
-    said = model.learner.predict(X)[0]
-    results: dict[str, Any] = {"prediction": _text(said), "probabilities": []}
+    predicted = model.learner.predict(X)[0]
+    results: dict[str, Any] = {"prediction": _text(predicted), "probabilities": []}
     if model.task == "classify" and hasattr(model.learner, "predict_proba"):
         shares = model.probabilities(X)[0]
         order = np.argsort(-shares, kind="stable")[:20]
         results["probabilities"] = [[_text(model.classes_[k]), float(shares[k])] for k in order]
     delta = (1 - float(confidence)) / max(len(coverages), 1)
     results["sets"] = [[coverage, _inside(model, X, coverage, delta)] for coverage in coverages]
-    results["changes"] = _changes(model, typed, said, columns)
+    results["changes"] = _changes(model, typed, predicted, columns)
     results["outside"] = _outside(typed, columns)
     return results
 
@@ -108,7 +108,7 @@ def _value(column: dict[str, Any], text: str) -> Any:
     return value
 
 
-def _changes(model: TableModel, typed: Values, said: Any, columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _changes(model: TableModel, typed: Values, predicted: Any, columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return, for each column, the nearest value that alters the prediction (a number: by a twentieth), nearest first.
 
     Numbers are tried at twenty quantiles of the column, and from the nearest that alters it back towards the value
@@ -120,7 +120,7 @@ def _changes(model: TableModel, typed: Values, said: Any, columns: list[dict[str
         for value in (column.get("marks", ()) if column["kind"] == "numeric" else column["levels"][:40])
         if value != typed[column["name"]]
     ]
-    ask = _Altered(model, typed, said)
+    ask = _Altered(model, typed, predicted)
     results: dict[str, tuple[float, Any, dict[str, Any]]] = {}
     for (other_item, value), altered in zip(tried, ask([(item["name"], value) for item, value in tried]), strict=True):
         old, name = typed[other_item["name"]], other_item["name"]
@@ -140,9 +140,9 @@ def _changes(model: TableModel, typed: Values, said: Any, columns: list[dict[str
 class _Altered:
     """Tells which changes of one column alter what is predicted of a row (a number: by a twentieth of itself)."""
 
-    def __init__(self, model: TableModel, typed: Values, said: Any) -> None:
-        self.model, self.typed, self.said = model, typed, said
-        self.limit = 0.05 * max(abs(float(said)), 1e-12) if model.task == "regress" else None
+    def __init__(self, model: TableModel, typed: Values, predicted: Any) -> None:
+        self.model, self.typed, self.said = model, typed, predicted
+        self.limit = 0.05 * max(abs(float(predicted)), 1e-12) if model.task == "regress" else None
 
     def _predicted(self, changes: list[tuple[str, Any]]) -> Any:
         rows = [self.typed | {name: value} for name, value in changes]

@@ -8,7 +8,7 @@ Method: the classifiers of the folds are fitted on threads. Of a metric that dep
 """
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -24,11 +24,10 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted
 
 from assay.card import Card
-from assay.ensemble._combined import Task, fit_members, is_ours
+from assay.ensemble._combined import Task, fit_members
 from assay.fitlog import FitLog
 from assay.imbalance._thresholds import Weighing
 from assay.params import Choice, Flag, check, refuse
-from assay.persist import built
 from assay.theory.spaces import Unbounded
 
 _RATES: dict[str, Callable[..., Any]] = {  # scores by right and wrong decisions: tp, fp, of p positive and n other rows
@@ -59,16 +58,6 @@ def _weights(threshold: float, positive: int) -> np.ndarray:
     weights = np.full(2, (1.0 - threshold) * (1.0 + 2.0**-42) + 2.0**-50)
     weights[1 - positive] = threshold or -_NOTHING
     return weights
-
-
-def _coded(member: Any) -> Any:
-    """Return a classifier that knows its classes as 0 and 1, as the checker and a file want it; one that was fitted to
-    labels ("prefit") is copied."""
-    codes = np.arange(2)
-    if not is_ours(member) or (member.classes_.dtype.kind in "iu" and np.array_equal(member.classes_, codes)):
-        return member
-    found = member.stored()
-    return built(replace(found, arrays={**found.arrays, "classes_": codes}))
 
 
 def _fitted_has(name: str) -> Callable[[Any], bool]:
@@ -302,7 +291,7 @@ class TunedThresholdClassifierCV(Weighing):
     def members(self) -> list[Any]:
         if not hasattr(self, "matrix_"):
             raise refuse(self, "a model with a threshold for decision values has no certificate or file; pickle works.")
-        return [_coded(member) for member in super().members()]
+        return super().members()
 
     def _derive(self) -> None:
         own = np.diag(self.matrix_)

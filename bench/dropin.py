@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import sklearn.calibration
 import sklearn.decomposition
 import sklearn.ensemble
 import sklearn.linear_model
@@ -21,7 +22,9 @@ import sklearn.svm
 import sklearn.tree
 from rich.console import Console
 from sklearn.datasets import make_classification, make_regression
+from sklearn.metrics import brier_score_loss
 
+import assay.calibration
 import assay.decomposition
 import assay.ensemble
 import assay.linear_model
@@ -246,6 +249,24 @@ def case_tuned_threshold(repeats: int) -> list[dict]:
     ]
     title = "threshold for F1 on 5 folds, 10,000 x 30"
     return compare(title, both, lambda model: model.best_score_, better="higher", repeats=repeats)
+
+
+def case_calibrated(repeats: int) -> list[dict]:
+    X, y = make_classification(20_000, 30, n_informative=10, flip_y=0.05, random_state=0)
+    kinds = [
+        (assay.calibration.CalibratedClassifierCV, assay.svm.LinearSVC),
+        (sklearn.calibration.CalibratedClassifierCV, sklearn.svm.LinearSVC),
+    ]
+    both = [
+        Contestant("Assay", lambda: kinds[0][0](kinds[0][1]()).fit(X, y), peer=False),
+        Contestant("scikit-learn", lambda: kinds[1][0](kinds[1][1](), n_jobs=-1).fit(X, y)),
+    ]
+    title = "linear machine, sigmoids on 5 folds, 20,000 x 30"
+
+    def brier(model: Any) -> float:
+        return brier_score_loss(y, model.predict_proba(X)[:, 1])
+
+    return compare(title, both, brier, better="lower", repeats=repeats)
 
 
 CASES = {name.removeprefix("case_"): run for name, run in list(globals().items()) if name.startswith("case_")}

@@ -36,6 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    asked = config.getoption("--long") or config.getoption("--long-part") is not None
+    return None if asked else "tests at release size are left out: run them with --long"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     known = row_names()
     unknown = {row for item in items for row in rows_of(item)} - known.keys()
@@ -47,10 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.long)
     day = config.getoption("--long-part")
     if day is None and not config.getoption("--long"):
-        skip = pytest.mark.skip(reason="release size; run with --long")
-        for item in items:
-            if item.get_closest_marker("long"):
-                item.add_marker(skip)
+        _keep(config, items, {item for item in items if not item.get_closest_marker("long")})
     if day is not None:
         _keep(config, items, {item for item in items if in_part(item, day)})
     if config.getoption("--quick"):

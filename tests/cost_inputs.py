@@ -89,14 +89,14 @@ def _table(task: str) -> tuple[Any, ...]:
 
     target, learners = TASKS[task]
     table = table_of((*COLUMNS.get(task, ("gaps", "town")), target))
-    found = assay.learn(table, target, learners=learners)
+    found = assay.learn(table, target, learners=learners, trials=2, workers=0)
     return found.model.stored(), found.certificate, table, None, table.take(np.arange(6))
 
 
 def _folds(target: str) -> tuple[Any, ...]:
     learners = ["LogisticRegression"] if target == "y" else ["Ridge"]
     table = table_of(("gaps", "town", target))
-    found = assay.learn(table, target, learners=learners, certify="folds", folds=3)
+    found = assay.learn(table, target, learners=learners, certify="folds", folds=3, trials=2, workers=0)
     return found.model.stored(), found.certificate, table, None, table.take(np.arange(6))
 
 

@@ -6,9 +6,11 @@ The fuzzer runs some mutants, one model of each kind; with `--long` for some min
 import sys
 import tracemalloc
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import assay
 from assay.base import Learner
@@ -197,16 +199,25 @@ def test_a_contour_comes_back_without_a_table_of_all_cosines():
 
 # Members ------------------------------------------------------------------------------------------------------
 
-BAGGED = BaggingClassifier(LogisticRegression(), 3, random_state=0).fit(X, LABELS)
-BOOSTED = AdaBoostRegressor(Ridge(), n_estimators=2, random_state=0).fit(X, X[:, 0])
-STACKED = StackingRegressor().fit(X, X[:, 0])
+
+@cache
+def bagged():
+    return BaggingClassifier(LogisticRegression(), 3, random_state=0).fit(X, LABELS)
 
 
-@pytest.mark.parametrize("model", [BAGGED, BOOSTED, STACKED], ids=lambda model: type(model).__name__)
-@pytest.mark.parametrize("member", [PolynomialTransform().fit(X), LatentDirichletAllocation(2).fit(np.abs(X))])
-def test_members_that_predict_nothing_are_refused(model, member, tmp_path):
-    stored = model.stored()
-    forged = replace(stored, members=(*stored.members[:-1], member.stored()))
+def boosted():
+    return AdaBoostRegressor(Ridge(), n_estimators=2, random_state=0).fit(X, X[:, 0])
+
+
+def stacked():
+    return StackingRegressor().fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("make", [bagged, boosted, stacked], ids=["bagged", "boosted", "stacked"])
+@pytest.mark.parametrize("member", [PolynomialTransform(), LatentDirichletAllocation(2)])
+def test_members_that_predict_nothing_are_refused(make, member, tmp_path):
+    stored = make().stored()
+    forged = replace(stored, members=(*stored.members[:-1], clone(member).fit(np.abs(X)).stored()))
     refused(forged, tmp_path, "member")
 
 
@@ -230,13 +241,13 @@ def test_parameters_beyond_what_scikit_learn_can_hold_are_refused():
 
 @pytest.mark.parametrize("estimator", [0.5, None, {"object": Ridge().plain()}])
 def test_members_are_those_of_the_estimator(estimator, tmp_path):
-    refused(with_parameters(BAGGED, estimator=estimator), tmp_path, "estimator")
+    refused(with_parameters(bagged(), estimator=estimator), tmp_path, "estimator")
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 7], [0, 1, 2**62], [0.0, 1.0, 2.0], ["0", "1", "b"]])
 def test_members_know_classes_of_the_ensemble(labels, tmp_path):
     """Votes are written where the classes of members say, which was outside of the table of votes."""
-    stored = BAGGED.stored()
+    stored = bagged().stored()
     member = replace(stored.members[1], arrays={**stored.members[1].arrays, "classes_": np.array(labels)})
     refused(replace(stored, members=(stored.members[0], member, stored.members[2])), tmp_path, "classes")
 

@@ -14,6 +14,7 @@ import assay
 from assay.registry import is_learner
 
 README = Path(__file__).parents[1] / "README.md"
+TRANSLATED = README.with_name("README_zh.md")
 HEAVY = ["numba", "pandas", "polars", "pyarrow", "dask", "matplotlib", "skops", "typer", "rich"]
 
 
@@ -43,11 +44,25 @@ def test_every_public_name_is_there():
         assay.nothing  # noqa: B018
 
 
-def test_the_readme_lists_every_room_and_links_to_pages_that_exist():
-    readme = README.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", [README, TRANSLATED], ids=["English", "Chinese"])
+def test_the_readme_lists_every_room_and_links_to_pages_that_exist(page):
+    readme = page.read_text(encoding="utf-8")
     assert [room for room in set(dir(assay)) - set(assay.__all__) if f"`{room}`" not in readme] == []
     links = re.findall(r"\]\((?!http)([^)#]+)", readme)
     assert [link for link in links if not (README.parent / link).exists()] == []
+
+
+def test_the_translated_readme_has_the_code_and_the_commands_of_the_original():
+    pages = [page.read_text(encoding="utf-8") for page in (README, TRANSLATED)]
+    blocks, commands, inline = (
+        [sorted(set(re.findall(pattern, page, flags))) for page in pages]
+        for pattern, flags in ((r"```.*?```", re.DOTALL), (r"^    (assay .*?)  ", re.MULTILINE), (r"`[^`\n]+`", 0))
+    )
+    assert len(blocks[0]) == 3
+    assert len(commands[0]) == 12
+    assert blocks[0] == blocks[1]
+    assert commands[0] == commands[1]
+    assert inline[0] == inline[1]
 
 
 def test_the_readme_snippet_runs(tmp_path, monkeypatch, capsys):

@@ -45,6 +45,7 @@ ELSEWHERE = {
     "selective.fixed",
     "cost.chosen",
     "cost.holdout",
+    "calibration.error",
     "output-code.bits",
     "hmm.holdout",
     "teacher.disagreement",

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from assay.linear_model import LinearRegression, LogisticRegression
-from tests.certificate.test_validity import ACCEPTED, DELTAS, tally
+from tests.certificate.test_validity import DELTAS, MANY, REPETITIONS, accepted, tally
 
 
 def sign_of_first(d=2):
@@ -96,9 +96,10 @@ HONEST = [curve, pair, intervals, label_sets]
 
 @DELTAS
 @pytest.mark.parametrize("run", HONEST, ids=lambda run: run.__name__)
-def test_statements_keep_their_promise(run, delta):
-    violations, informative = tally(run, seed=200 + HONEST.index(run))[delta]
-    assert violations <= ACCEPTED[delta]
+def test_statements_keep_their_promise(run, delta, long):
+    repetitions = MANY if long else REPETITIONS
+    violations, informative = tally(run, 200 + HONEST.index(run), repetitions)[delta]
+    assert violations <= accepted(repetitions, delta)
     assert informative >= 0.5
 
 

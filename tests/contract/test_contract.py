@@ -273,21 +273,18 @@ class TestEveryLearner:
             with pytest.raises(TypeError, match=r"[Ss]parse"):
                 fitted(model, csr_array(X), y)
 
-    def test_frames_keep_their_names(self, model):
-        import pandas as pd
-        import polars as pl
-        import pyarrow as pa
-
+    @pytest.mark.sampled(3)
+    @pytest.mark.parametrize("frames", ["pandas.DataFrame", "polars.DataFrame", "pyarrow.table"])
+    def test_frames_keep_their_names(self, model, frames):
+        library, make = frames.split(".")
         X, y = small(model)
-        columns = {name: X[:, j] for j, name in enumerate("abcd")}
-        plain = ready(model)
-        for frame in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
-            named = fitted(model, frame, y)
-            assert named.feature_names_in_.tolist() == list("abcd")
-            if hasattr(plain, "coef_"):
-                assert np.array_equal(named.coef_, plain.coef_)
-            elif is_classifier(plain):
-                assert np.array_equal(named.predict(frame), plain.predict(X))
+        frame = getattr(importlib.import_module(library), make)({name: X[:, j] for j, name in enumerate("abcd")})
+        plain, named = ready(model), fitted(model, frame, y)
+        assert named.feature_names_in_.tolist() == list("abcd")
+        if hasattr(plain, "coef_"):
+            assert np.array_equal(named.coef_, plain.coef_)
+        elif is_classifier(plain):
+            assert np.array_equal(named.predict(frame), plain.predict(X))
 
 
 # Iterations -------------------------------------------------------------------------------------------------

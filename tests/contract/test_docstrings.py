@@ -1,10 +1,11 @@
-"""Every public name has a docstring, and every parameter of a learner and of its methods is described."""
+"""Every public name has a docstring, in which every parameter is described, and what a function returns."""
 
 import inspect
 import runpy
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -21,7 +22,7 @@ MODULES = [module for module in REFERENCE["modules"]() if module is not assay]
 def described(doc: str | None) -> frozenset[str]:
     """Return the parameters that a docstring describes."""
     found = numpydoc.NumpyDocString(inspect.cleandoc(doc or ""))
-    entries = [entry for section in ("Parameters", "Other Parameters") for entry in found[section]]
+    entries = [entry for section in ("Parameters", "Other Parameters", "Attributes") for entry in found[section]]
     return frozenset(name.strip().lstrip("*") for entry in entries for name in entry.name.split(","))
 
 
@@ -38,11 +39,63 @@ def parameters(function: Callable) -> set[str]:
     return set(inspect.signature(function).parameters) - {"self", "cls"}
 
 
+def own_callables(module: ModuleType) -> dict[str, Callable]:
+    """Return the public classes and functions of a module; learners have a test of their own."""
+    learners = set(assay.learners())
+    found = REFERENCE["names"](module).items()
+    return {
+        name: value
+        for name, value in found
+        if (inspect.isclass(value) or inspect.isroutine(value)) and value not in learners
+    }
+
+
+def has_parameters(value: Callable) -> bool:
+    """Tell whether a name is called with parameters of its own: protocols and bare exceptions are not."""
+    if not inspect.isclass(value) or "__init__" in vars(value):
+        return not getattr(value, "_is_protocol", False)
+    return not issubclass(value, BaseException) and not getattr(value, "_is_protocol", False)
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_every_public_name_has_a_docstring(module):
     found = REFERENCE["names"](module)
     callables = {name: value for name, value in found.items() if inspect.isclass(value) or inspect.isroutine(value)}
     assert [name for name, value in callables.items() if not (inspect.getdoc(value) or "").strip()] == []
+
+
+def undescribed(value: Callable) -> set[str]:
+    """Return the parameters of a function or class that neither it nor a class it is derived from describes."""
+    docs = [vars(owner).get("__doc__") for owner in value.__mro__[:-1]] if inspect.isclass(value) else [value.__doc__]
+    return parameters(value) - frozenset().union(*map(described, docs))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_every_parameter_of_a_public_name_is_described(module):
+    """Those of learners are asked for below: some are described once for all of them."""
+    missing = {name: undescribed(value) for name, value in own_callables(module).items() if has_parameters(value)}
+    assert {name: names for name, names in missing.items() if names} == {}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_what_a_public_function_returns_is_described(module):
+    found = {name: value for name, value in own_callables(module).items() if inspect.isroutine(value)}
+    sections = {name: numpydoc.NumpyDocString(inspect.getdoc(value) or "") for name, value in found.items()}
+    silent = [name for name, doc in sections.items() if not (doc["Returns"] or doc["Yields"])]
+    assert [name for name in silent if found[name].__annotations__.get("return", "None") not in (None, "None")] == []
+
+
+def test_a_parameter_without_a_description_is_found():
+    def bound(errors: int, n: int) -> float:
+        """Return a bound.
+
+        Parameters
+        ----------
+        errors : int
+            Number of errors.
+        """
+
+    assert undescribed(bound) == {"n"}
 
 
 @pytest.mark.parametrize("learner", assay.learners(), ids=lambda learner: learner.__name__)

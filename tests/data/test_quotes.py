@@ -149,7 +149,7 @@ def test_excels_first_line_in_learn_predict_and_verify(tmp_path):
     size = rng.normal(size=200)
     rows = [f"{x:.3f};{'big' if x > 0 else 'small'}" for x in size]
     path = written(tmp_path, "sep=;", "size;y", *rows)
-    found = assay.learn(path, "y", learners=["LogisticRegression"])
+    found = assay.learn(path, "y", learners=["LogisticRegression"], workers=0)
     assay.save(found.model, tmp_path / "m.assay", found.certificate)
     from typer.testing import CliRunner
 

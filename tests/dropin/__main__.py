@@ -65,6 +65,7 @@ FILES = (
     "semi_supervised/tests/test_self_training.py",
     "semi_supervised/tests/test_label_propagation.py",
     "tests/test_multiclass.py",
+    "tests/test_calibration.py",
     "ensemble/tests/test_base.py",
     "ensemble/tests/test_voting.py",
     "ensemble/tests/test_stacking.py",

@@ -22,7 +22,7 @@ import pytest
 ON, LOG = os.environ.get("ASSAY_DROPIN", "on") == "on", os.environ["ASSAY_DROPIN_LOG"]
 ROOMS = (
     "linear_model", "discriminant_analysis", "svm", "kernel_ridge", "tree", "ensemble", "neighbors", "neural_network",
-    "cluster", "decomposition", "mixture", "naive_bayes", "semi_supervised", "multiclass", "metrics",
+    "cluster", "decomposition", "mixture", "naive_bayes", "semi_supervised", "multiclass", "calibration", "metrics",
 )  # fmt: skip
 FUNCTIONS = ("silhouette_samples", "silhouette_score")
 made: set[str] = set()

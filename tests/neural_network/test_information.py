@@ -9,11 +9,15 @@ from assay.neural_network import MLPClassifier, layer_information
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(256, 4))
 Y = (X[:, 0] * X[:, 1] > 0).astype(int)
-NET = MLPClassifier((12, 1), "tanh", solver="lbfgs", alpha=1e-3, max_iter=2000, random_state=0).fit(X, Y)
 
 
-def test_layers_obey_data_processing_and_the_rows_tell_all():
-    found = layer_information(NET, X, Y)
+@pytest.fixture(scope="module")
+def net():
+    return MLPClassifier((12, 1), "tanh", solver="lbfgs", alpha=1e-3, max_iter=2000, random_state=0).fit(X, Y)
+
+
+def test_layers_obey_data_processing_and_the_rows_tell_all(net):
+    found = layer_information(net, X, Y)
     assert len(found.about_rows) == len(found.about_labels) == 4  # the rows, two hidden layers, the outputs
     share = Y.mean()
     assert found.about_rows[0] == pytest.approx(np.log2(256))
@@ -23,9 +27,9 @@ def test_layers_obey_data_processing_and_the_rows_tell_all():
     assert (found.about_labels <= found.about_rows + 1e-9).all()
 
 
-def test_a_narrow_layer_keeps_the_label_and_forgets_the_rest():
-    assert NET.score(X, Y) > 0.99
-    found = layer_information(NET, X, Y, bins=10)
+def test_a_narrow_layer_keeps_the_label_and_forgets_the_rest(net):
+    assert net.score(X, Y) > 0.99
+    found = layer_information(net, X, Y, bins=10)
     assert found.about_labels[2] > 0.9 * found.about_labels[0]
     assert found.about_rows[2] < 0.5 * found.about_rows[0]
 
@@ -39,8 +43,8 @@ def test_by_hand_on_four_rows():
     assert found.about_labels.tolist() == pytest.approx([1.0, 0.0], abs=1e-12)
 
 
-def test_what_has_no_layers_is_refused():
+def test_what_has_no_layers_is_refused(net):
     with pytest.raises(ValueError, match="has no layers"):
         layer_information(Ridge().fit(X, Y), X, Y)
     with pytest.raises(ValueError, match="bins"):
-        layer_information(NET, X, Y, bins=1)
+        layer_information(net, X, Y, bins=1)

@@ -176,7 +176,7 @@ def told(part, folder):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("name", ["forest", "boosting"])
+@pytest.mark.parametrize("name", [pytest.param("forest", marks=pytest.mark.long), "boosting"])
 def test_a_killed_worker_changes_no_tree(name, tmp_path):
     distributed, da = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
     X, y, _ = draw(name)

@@ -17,6 +17,7 @@ from assay.studio.security import Settings
 PORT = 8123
 HERE = f"http://127.0.0.1:{PORT}"
 ORIGIN = {"origin": HERE}
+_MOST_BYTES = 2**20
 
 
 class Person:
@@ -55,7 +56,7 @@ class Person:
 
 @pytest.fixture
 def settings() -> Settings:
-    return Settings(("127.0.0.1", "localhost"), PORT, most_bytes=2**20, patience=120.0)
+    return Settings(("127.0.0.1", "localhost"), PORT, most_bytes=_MOST_BYTES, patience=120.0)
 
 
 @pytest.fixture
@@ -65,10 +66,35 @@ def door(settings: Settings) -> Iterator[TestClient]:
         yield client
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[TestClient]:
+    """A studio for a file of tests: its processes take seconds to begin."""
+    known = Settings(("127.0.0.1", "localhost"), PORT, most_bytes=_MOST_BYTES, patience=120.0)
+    with TestClient(studio(known), base_url=HERE, raise_server_exceptions=False) as client:
+        client.get(f"/open?token={known.token}")
+        yield client
+
+
 @pytest.fixture
-def person(door: TestClient, settings: Settings) -> Person:
-    door.get(f"/open?token={settings.token}")
-    return Person(door)
+def person(shared: TestClient) -> Iterator[Person]:
+    """Somebody in a studio without tables and studies; what the test leaves there is removed."""
+    someone = Person(shared)
+    memory = someone.workspace.most_bytes
+    yield someone
+    shared.portal.call(_empty, someone.workspace)
+    someone.workspace.most_bytes, shared.app.settings.most_bytes = memory, _MOST_BYTES
+    shared.cookies.delete("assay_language") if "assay_language" in shared.cookies else None
+
+
+async def _empty(held: Any) -> None:
+    for run in list(held.runs.values()):
+        if run.verdict is not None:
+            await run.verdict.end()
+        await held.delete(run)
+    for entry in list(held.tables.values()):
+        if entry.looked is not None:
+            await entry.looked.end()
+        held.drop(entry.key)
 
 
 @pytest.fixture(scope="module")

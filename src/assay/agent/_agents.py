@@ -26,7 +26,19 @@ State = Hashable
 
 
 class Step(NamedTuple):
-    """One turn: the input, the action, its score, and whether the generator proposed it."""
+    """One turn: the input, the action, its score, and whether the generator proposed it.
+
+    Parameters
+    ----------
+    input : object
+        What was perceived.
+    action : object
+        What was done.
+    score : float
+        The critic's score.
+    explored : bool
+        Whether the generator proposed the action.
+    """
 
     input: Any
     action: Any
@@ -112,7 +124,17 @@ class Environment(Protocol):
 
 
 class Transition(NamedTuple):
-    """What was seen after an action in a state: how often, the share of each next state, and the mean reward."""
+    """What was seen after an action in a state: how often, the share of each next state, and the mean reward.
+
+    Parameters
+    ----------
+    times : int
+        How often the action was taken.
+    next_states : dict
+        Share of each next state.
+    reward : float
+        Mean reward.
+    """
 
     times: int
     next_states: dict[State, float]

@@ -229,6 +229,18 @@ _PLAIN = re.compile(r"[^\s{}()\[\];,|\"]+")
 def read_bif(path: Any) -> Network:
     """Return the network that a BIF file holds; text that begins with "network" is read as such.
 
+    Parameters
+    ----------
+    path : path or str
+        A file, or its text.
+
+    Returns
+    -------
+    Network
+        The network.
+
+    Examples
+    --------
     >>> text = "network n {} variable a { type discrete [2] { no, yes }; } probability (a) { table 0.25, 0.75; }"
     >>> round(read_bif(text).infer("a")["yes"], 12)
     0.75

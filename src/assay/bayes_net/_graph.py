@@ -74,6 +74,22 @@ def d_separated(parents: Parents, first: Iterable[int], second: Iterable[int], g
     The nodes that are no ancestors of any of the three sets are left out, parents of a child are joined, directions and
     the nodes of `given` are dropped: separated means not connected (Lauritzen et al. 1990).
 
+    Parameters
+    ----------
+    parents : Parents
+        Parents of each node.
+    first, second : iterable of int
+        The two sets of nodes.
+    given : iterable of int
+        Nodes whose states are known.
+
+    Returns
+    -------
+    bool
+        Whether they are d-separated.
+
+    Examples
+    --------
     >>> collider = [(), (), (0, 1)]
     >>> d_separated(collider, [0], [1], []), d_separated(collider, [0], [1], [2])
     (True, False)
@@ -240,6 +256,18 @@ def _eliminate_group(graph: _Graph, left: set[int], result: Elimination) -> None
 def all_dags(d: int) -> Iterator[tuple[tuple[int, ...], ...]]:
     """Yield the parents of every directed acyclic graph on d nodes; there are 1, 3, 25, 543 and 29,281 up to d = 5.
 
+    Parameters
+    ----------
+    d : int
+        Number of nodes.
+
+    Yields
+    ------
+    tuple of tuple of int
+        The parents of each node.
+
+    Examples
+    --------
     >>> sum(1 for _ in all_dags(4))
     543
     """
@@ -320,6 +348,20 @@ def structural_hamming_distance(first: Any, second: Any, *, as_drawn: bool = Fal
     Equivalence classes are compared (Tsamardinos et al. 2006), so that 0 means the same independences; with `as_drawn`
     the edges themselves. Networks, fitted learners and `Cpdag`s, over the same names.
 
+    Parameters
+    ----------
+    first, second : Network, learner or graph
+        The two networks.
+    as_drawn : bool, default=False
+        Whether directed edges are compared instead of equivalence classes.
+
+    Returns
+    -------
+    int
+        Number of pairs of nodes.
+
+    Examples
+    --------
     >>> from assay.bayes_net import Network
     >>> bits, copy = ["0", "1"], [[0.9, 0.1], [0.2, 0.8]]
     >>> forth = Network.of({"a": bits, "b": bits}, {"a": [0.5, 0.5], "b": (["a"], copy)})

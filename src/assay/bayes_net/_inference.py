@@ -36,7 +36,15 @@ LOG_2PI = float(np.log(2 * np.pi))
 
 
 class TooLargeError(MemoryError):
-    """The tables of a query would take more memory than it may."""
+    """The tables of a query would take more memory than it may.
+
+    Parameters
+    ----------
+    needed : float
+        Bytes that would be needed.
+    memory : int
+        Bytes allowed.
+    """
 
     def __init__(self, needed: float, memory: int):
         super().__init__(

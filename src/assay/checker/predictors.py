@@ -27,6 +27,7 @@ class Predictor:
     loss = "absolute"  # what the mean loss of a model without classes is about
     degree: int | None = None  # of the polynomials that its scores are, if they are any
     first_of_equals = False  # whether `predict` gives the first class where exact scores (of error 0) are tied
+    scores_are_probabilities = False  # of a classifier, whose probabilities are else the logistic function of them
     compared = True  # whether the scores of a classifier are compared with each other, instead of voting in pairs
 
     @property

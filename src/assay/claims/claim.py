@@ -24,6 +24,11 @@ Witness = Mapping[str, np.ndarray]
 class Claim:
     """One statement with the evidence for it.
 
+    Parameters
+    ----------
+    producer : str, default="assay/0.1.0"
+        Name and version of the program that made it.
+
     Attributes
     ----------
     name : str
@@ -97,7 +102,15 @@ class Claim:
 
 @dataclass(frozen=True)
 class NotApplicable:
-    """A claim that could have been expected, and why it is not made."""
+    """A claim that could have been expected, and why it is not made.
+
+    Parameters
+    ----------
+    name : str
+        Name of the claim.
+    reason : str
+        Why it is not made.
+    """
 
     name: str
     reason: str
@@ -124,7 +137,31 @@ class ModelReference:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Claims about one model that hold together with probability at least 1 - delta_total."""
+    """Claims about one model that hold together with probability at least 1 - delta_total.
+
+    Parameters
+    ----------
+    claims : tuple of Claim
+        The claims.
+    model : ModelReference
+        Class and fingerprint of the model.
+    data : mapping
+        Digest of each set of rows, by name.
+    delta_total : str, default="0.05"
+        Probability with which any statement about new data may fail, as a decimal.
+    not_applicable : tuple of NotApplicable, default=()
+        Claims that are not made, with the reason.
+    unreported : tuple of tuple of str, default=()
+        Claims that were tried and not reported, with their share of delta.
+    split : mapping or None
+        How the hold-out rows were drawn; None: not by Assay.
+    format : str, default=FORMAT
+        Version of the format.
+    looks : mapping or None
+        Parts into which the hold-out rows were split in advance; None: one.
+    time : mapping or None
+        Column by which the newest rows are held out; None: none.
+    """
 
     claims: tuple[Claim, ...]
     model: ModelReference

@@ -22,7 +22,27 @@ from assay.metrics import rmsstd, silhouette_score
 
 
 class Sweep(NamedTuple):
-    """Clusterings of the same rows, one for each number of clusters."""
+    """Clusterings of the same rows, one for each number of clusters.
+
+    Parameters
+    ----------
+    ks : ndarray
+        Numbers of clusters.
+    models : tuple of KMeans
+        The clustering of each.
+    inertia : ndarray
+        Sum of squared distances to the centres.
+    rmsstd : ndarray
+        Root of the pooled variance.
+    silhouette : ndarray
+        Average silhouette width.
+    bic : ndarray
+        Bayesian information criterion.
+    gap : ndarray
+        Gap statistic.
+    gap_error : ndarray
+        Its standard error.
+    """
 
     ks: np.ndarray
     models: tuple[KMeans, ...]
@@ -75,6 +95,26 @@ def sweep(
 
     `references` tables without clusters, drawn by `random_state`, are clustered as often for the gap statistic.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    ks : iterable of int, default=range(1, 11)
+        Numbers of clusters.
+    model : KMeans or None
+        k-means with the other parameters; None: the defaults.
+    references : int, default=0
+        Number of tables without clusters for the gap statistic; 0: it is not computed.
+    random_state : int, RandomState or None
+        Seed of what is drawn.
+
+    Returns
+    -------
+    Sweep
+        The clusterings and their scores.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from assay.cluster import KMeans, sweep
     >>> rng = np.random.default_rng(0)

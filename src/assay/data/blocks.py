@@ -19,7 +19,19 @@ BLOCK_BYTES = 2**20
 
 
 class Block(NamedTuple):
-    """Consecutive rows. The arrays may be views of the data: a statistic reads them and writes none."""
+    """Consecutive rows. The arrays may be views of the data: a statistic reads them and writes none.
+
+    Parameters
+    ----------
+    X : ndarray
+        Rows.
+    y : array-like
+        Labels or targets, or None.
+    weight : ndarray or None
+        Weights, or None.
+    start : int
+        Number of the first row.
+    """
 
     X: np.ndarray
     """(rows, d) float64, C order."""
@@ -34,6 +46,18 @@ class Block(NamedTuple):
 def rows_per_block(n_features: int) -> int:
     """Return how many rows make a block: a power of two from 256 to 65,536, about 1 MiB of doubles.
 
+    Parameters
+    ----------
+    n_features : int
+        Number of columns.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Examples
+    --------
     >>> rows_per_block(28)
     4096
     """

@@ -30,6 +30,17 @@ class ColumnType:
     A nominal or ordered column has levels. `written` belongs to the type so that later tables are read alike: of
     numbers the decimal sign, the sign between groups of digits, what stands before and what after them (see
     `data.number_formats`); of dates the format (`data.dates`).
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    kind : str
+        "numeric", "nominal", "ordered", "date" or "text".
+    levels : tuple of str, default=()
+        Levels of a nominal or ordered column.
+    written : tuple of str
+        How the cells are written, if not as plain numbers or words.
     """
 
     name: str
@@ -40,7 +51,19 @@ class ColumnType:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its type, one double for each row, what reading it did, and the distinct texts if it is prose."""
+    """A column: its type, one double for each row, what reading it did, and the distinct texts if it is prose.
+
+    Parameters
+    ----------
+    type : ColumnType
+        Name, kind and levels.
+    data : ndarray
+        One number for each row; of a nominal column the number of its level.
+    note : str, default=""
+        What reading the column did.
+    texts : tuple of str, default=()
+        The distinct texts, if it is prose.
+    """
 
     type: ColumnType
     data: np.ndarray

@@ -157,6 +157,13 @@ def _scaled(numbers: np.ndarray, a: Arrays) -> np.ndarray:
 class Encoding:
     """How a learner's rows are made of a table's columns.
 
+    Parameters
+    ----------
+    parts : sequence of Part
+        The encoding of each column, in order.
+
+    Examples
+    --------
     >>> from assay.data import read
     >>> table = read({"age": [20.0, None, 40.0], "job": ["cook", "clerk", "cook"]})
     >>> encoding = Encoding.fit(table)

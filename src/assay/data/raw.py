@@ -22,7 +22,17 @@ from assay.data.table import THE_TABLE, Table, lacks, no_column
 
 
 class RawTable:
-    """Cells by column and row: text, or numbers, dates and categories where the source has such types."""
+    """Cells by column and row: text, or numbers, dates and categories where the source has such types.
+
+    Parameters
+    ----------
+    arrow : pyarrow.Table
+        The cells.
+    wish : Wish
+        Which columns are to be nominal, ordered or left out.
+    note : str, default=""
+        What reading the file did.
+    """
 
     def __init__(self, arrow: pa.Table, wish: Wish, note: str = "") -> None:
         self.arrow, self.wish, self.note = arrow, wish, note  # what is to be said about the reading

@@ -71,6 +71,28 @@ def read(
     With a `schema`, only its columns are read, with their kinds, forms and levels, each cell by itself. With `exact`,
     each column is what its type says, none is left out, and dates are refused.
 
+    Parameters
+    ----------
+    source : Source
+        A file, Arrow data, a frame, or a dict of columns.
+    nominal : iterable of str, default=()
+        Names of further columns whose numbers are only names.
+    ordered : mapping or None
+        Levels of ordered columns, from lowest to highest.
+    drop : iterable of str, default=()
+        Names of columns to leave out.
+    schema : Schema or None
+        Types of the columns to read; None: they are found out.
+    exact : bool, default=False
+        Whether each column is what its type says, and none is left out.
+
+    Returns
+    -------
+    Table
+        The table.
+
+    Examples
+    --------
     >>> read({"size": ["small", "large"]}, ordered={"size": ["small", "large"]}).matrix()
     array([[0.],
            [1.]])
@@ -97,6 +119,28 @@ def raw_table(
     What `nominal` and `ordered` say of columns (see `read`) is kept for when they are typed. A `Table` has decided
     already which columns are numbers and how they are written; this is kept, its lists of levels are not.
 
+    Parameters
+    ----------
+    source : Source
+        A file, Arrow data, a frame, or a dict of columns.
+    nominal : iterable of str, default=()
+        Names of further columns whose numbers are only names.
+    ordered : mapping or None
+        Levels of ordered columns, from lowest to highest.
+    drop : iterable of str, default=()
+        Names of columns to leave out.
+    only : list of str or None
+        Names of the columns to read; None: all.
+    exact : bool, default=False
+        Whether each column is what its type says, and none is left out.
+
+    Returns
+    -------
+    RawTable
+        The cells by column and row.
+
+    Examples
+    --------
     >>> rows = raw_table({"job": ["cook", "clerk", "judge"], "age": [31.0, 27.0, None]})
     >>> some = rows.take([0, 1]).typed()
     >>> some.schema[0].levels
@@ -121,7 +165,18 @@ def raw_table(
 
 
 def names(source: Source) -> list[str]:
-    """Return the names of a source's columns."""
+    """Return the names of a source's columns.
+
+    Parameters
+    ----------
+    source : Source
+        A file, Arrow data, a frame, or a dict of columns.
+
+    Returns
+    -------
+    list of str
+        The names.
+    """
     if not is_file(source):
         return list(_in_memory(source).column_names)
     place, form = place_of(source), form_of(source)
@@ -149,13 +204,43 @@ def rows_at_once(columns: int) -> int:
 
 
 def chunks(source: Source, size: int, schema: Schema) -> Iterator[Table]:
-    """Yield the schema's columns of a source in tables of at most `size` rows; files are streamed."""
+    """Yield the schema's columns of a source in tables of at most `size` rows; files are streamed.
+
+    Parameters
+    ----------
+    source : Source
+        A file, Arrow data, a frame, or a dict of columns.
+    size : int
+        Largest number of rows of a table.
+    schema : Schema
+        Types of the columns to read.
+
+    Yields
+    ------
+    Table
+        Tables of the schema's columns.
+    """
     for part in raw_chunks(source, size, [column.name for column in schema]):
         yield part.read_as(schema)
 
 
 def raw_chunks(source: Source, size: int, names: list[str]) -> Iterator[RawTable]:
-    """Yield the cells of columns of a source in tables of at most `size` rows; files are streamed."""
+    """Yield the cells of columns of a source in tables of at most `size` rows; files are streamed.
+
+    Parameters
+    ----------
+    source : Source
+        A file, Arrow data, a frame, or a dict of columns.
+    size : int
+        Largest number of rows of a table.
+    names : list of str
+        Names of the columns to read.
+
+    Yields
+    ------
+    RawTable
+        Tables of cells.
+    """
     if not is_file(source) or form_of(source) not in ("csv", "parquet"):
         table = raw_table(source, only=names)
         for start in range(0, table.n_rows, size):

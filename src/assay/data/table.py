@@ -39,6 +39,19 @@ class ColumnSummary(NamedTuple):
 class Table:
     """Columns of equal length, by name.
 
+    Parameters
+    ----------
+    columns : iterable of Column
+        The columns.
+    left_out : mapping or None
+        Columns that were left out, with the reason.
+    n_rows : int, default=0
+        Number of rows of a table without columns.
+    unknown : mapping or None
+        New levels of the rows, by column.
+
+    Examples
+    --------
     >>> from assay.data import read
     >>> table = read({"age": [31.0, None, 58.0], "job": ["cook", "clerk", "cook"]})
     >>> table.schema[1]

@@ -24,13 +24,31 @@ TARGETS = {
 
 
 def names() -> list[str]:
-    """Return the names that `load` knows."""
+    """Return the names that `load` knows.
+
+    Returns
+    -------
+    list of str
+        The names.
+    """
     return list(TARGETS)
 
 
 def load(name: str) -> Table:
     """Return the table of this name; `TARGETS[name]` is its target.
 
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+
+    Returns
+    -------
+    Table
+        The table.
+
+    Examples
+    --------
     >>> load("iris").column("species").type.levels
     ('setosa', 'versicolor', 'virginica')
     """

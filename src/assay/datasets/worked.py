@@ -22,6 +22,13 @@ VEHICLE_COLUMNS = ("wheels", "power", "doors", "length")
 def film_review() -> tuple[str, dict[str, int]]:
     """Return the text of a film review and the 18 counts of words that the notes print, in small letters.
 
+    Returns
+    -------
+    tuple of str, dict
+        The text, and the counts.
+
+    Examples
+    --------
     >>> text, counts = film_review()
     >>> text[:18], counts["it"], len(counts)
     ('I love this movie!', 6, 18)
@@ -42,6 +49,13 @@ def programmers() -> Programmers:
     """Return the printed table of programmers, of which two rows contradict each other
     (`textbook.concepts.contradictions`).
 
+    Returns
+    -------
+    Programmers
+        Rows and labels.
+
+    Examples
+    --------
     >>> table = programmers()
     >>> table.names[3], table.rows[3] == table.rows[4], table.labels[3:5]
     ('doctor A', True, (-1, 1))
@@ -66,6 +80,20 @@ def vehicles(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     10 wheels, 120 to 500 kW, 2 doors and 6 to 12 m; a trailer 2, 4 or 6 wheels, no engine, no doors and 2 to 14 m. The
     numbers are drawn evenly from these ranges: wheels and length alone do not tell kinds apart, all four columns do.
 
+    Parameters
+    ----------
+    n : int, default=300
+        Number of rows.
+    seed : int, default=0
+        Seed of what is drawn.
+
+    Returns
+    -------
+    tuple of ndarray
+        Rows and labels.
+
+    Examples
+    --------
     >>> X, kind = vehicles(3, seed=1)
     >>> X.shape, sorted(set(vehicles()[1].tolist()))
     ((3, 4), ['car', 'trailer', 'truck'])

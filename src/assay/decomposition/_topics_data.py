@@ -301,6 +301,11 @@ def number_of_topics(model: Any, X: Any, numbers: Sequence[int], *, cv: int = 5,
     cv : int >= 2
     random_state : seed of parts, hidden words and resamples
 
+    Returns
+    -------
+    TopicNumbers
+        Loss of each number, and the one chosen.
+
     Examples
     --------
     >>> import numpy as np

@@ -34,7 +34,17 @@ _NARROW = 1_000  # algorithm="auto": X'X up to so many columns
 
 
 class RankedSVD(NamedTuple):
-    """U (m, r), singular values (r,) falling, V' (r, n), of a matrix whose rank was found to be r."""
+    """U (m, r), singular values (r,) falling, V' (r, n), of a matrix whose rank was found to be r.
+
+    Parameters
+    ----------
+    U : ndarray
+        Left singular vectors.
+    singular_values : ndarray
+        Singular values, falling.
+    Vt : ndarray
+        Right singular vectors, one in each row.
+    """
 
     U: np.ndarray
     singular_values: np.ndarray
@@ -51,6 +61,20 @@ def svd_with_rank(S: Any, tol: float | None = None) -> RankedSVD:
     None stands for the rounding of a decomposition, max(m, n) 2^-52. A scatter matrix of columns that depend on each
     other has singular values that would be zero without rounding; these are cut.
 
+    Parameters
+    ----------
+    S : object
+        A matrix.
+    tol : float or None
+        Relative size of singular values that count as zero; None: rounding.
+
+    Returns
+    -------
+    RankedSVD
+        The decomposition.
+
+    Examples
+    --------
     >>> svd_with_rank([[2.0, 2.0], [2.0, 2.0]]).rank
     1
     """

@@ -52,7 +52,17 @@ class ClassSums(NamedTuple):
 
 
 class Scatter(NamedTuple):
-    """Scatter within classes, between them, and of all rows, each (d, d)."""
+    """Scatter within classes, between them, and of all rows, each (d, d).
+
+    Parameters
+    ----------
+    within : ndarray
+        Scatter within classes.
+    between : ndarray
+        Scatter between classes.
+    total : ndarray
+        Scatter of all rows.
+    """
 
     within: np.ndarray
     between: np.ndarray
@@ -62,6 +72,20 @@ class Scatter(NamedTuple):
 def scatter_matrices(X: Any, y: Any) -> Scatter:
     """Return S_w, S_b and S_t of rows X with labels y.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    y : array-like
+        Labels.
+
+    Returns
+    -------
+    Scatter
+        The three matrices.
+
+    Examples
+    --------
     >>> S = scatter_matrices([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
     >>> [matrix.item() for matrix in map(np.round, S)]
     [4.0, 100.0, 104.0]
@@ -79,6 +103,20 @@ def between_two_classes(X: Any, y: Any) -> np.ndarray:
     """Return (mu_0 - mu_1)(mu_0 - mu_1)^T of two classes, (d, d), of rank 1: the scatter between classes of Fisher's
     criterion. That of `scatter_matrices` is n_0 n_1 / n times it.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    y : array-like
+        Labels.
+
+    Returns
+    -------
+    ndarray
+        The scatter matrix.
+
+    Examples
+    --------
     >>> between_two_classes([[0.0, 0.0], [2.0, 2.0], [1.0, 3.0]], [0, 0, 1]).tolist()
     [[0.0, -0.0], [-0.0, 4.0]]
     """
@@ -93,6 +131,22 @@ def between_two_classes(X: Any, y: Any) -> np.ndarray:
 def fisher_ratio(w: Any, between: np.ndarray, within: np.ndarray) -> float:
     """Return J(w) = (w^T S_b w) / (w^T S_w w), which does not change with the length of w.
 
+    Parameters
+    ----------
+    w : array-like
+        A direction.
+    between : ndarray
+        Scatter between classes.
+    within : ndarray
+        Scatter within classes.
+
+    Returns
+    -------
+    float
+        The ratio.
+
+    Examples
+    --------
     >>> fisher_ratio([2.0], np.array([[9.0]]), np.array([[3.0]]))
     3.0
     """
@@ -104,12 +158,34 @@ def fisher_direction(within: np.ndarray, difference: np.ndarray) -> np.ndarray:
     """Return w = S_w^+ (mu_1 - mu_0), the direction of the largest Fisher ratio of two classes.
 
     S_w^+ is the inverse, or for a singular matrix the pseudo-inverse from its spectral decomposition.
+
+    Parameters
+    ----------
+    within : ndarray
+        Scatter within classes.
+    difference : ndarray
+        Difference of the means.
+
+    Returns
+    -------
+    ndarray
+        The direction.
     """
     return pinvh(within) @ np.asarray(difference, dtype=np.float64)
 
 
 class TraceRatio(NamedTuple):
-    """Orthonormal directions (d, k), the trace ratio they reach, and the ratio at each iteration."""
+    """Orthonormal directions (d, k), the trace ratio they reach, and the ratio at each iteration.
+
+    Parameters
+    ----------
+    directions : ndarray
+        Orthonormal directions, one in each column.
+    ratio : float
+        The trace ratio.
+    history : list of float
+        The ratio at each iteration.
+    """
 
     directions: np.ndarray
     ratio: float
@@ -126,6 +202,24 @@ def trace_ratio(
     its fixed point is the maximum (Wang et al. 2007). The eigenvectors of S_w^-1 S_b maximise another
     criterion,
     tr((W^T S_w W)^-1 W^T S_b W).
+
+    Parameters
+    ----------
+    between : ndarray
+        Scatter between classes.
+    within : ndarray
+        Scatter within classes.
+    k : int
+        Number of directions.
+    tol : float, default=1e-12
+        Gain that ends the iterations.
+    max_iter : int, default=200
+        Largest number of iterations.
+
+    Returns
+    -------
+    TraceRatio
+        Directions and ratio.
     """
     ratio, history = 0.0, []
     directions = np.eye(len(within))[:, :k]

@@ -27,7 +27,25 @@ from assay.theory.holdout import mean_limits, sign_test
 class Comparison:
     """`low` to `high` are limits of the first model's mean loss minus the second's: error rates, or mean absolute
     errors up to `clip`; without one, of the share of all rows where the first is further off less that where it is
-    nearer. `alone` counts the rows that the first alone, and the second alone, gets wrong (or further off)."""
+    nearer. `alone` counts the rows that the first alone, and the second alone, gets wrong (or further off).
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows compared.
+    losses : tuple of float
+        Mean loss of each model.
+    low, high : float
+        Limits of the difference.
+    verdict : str
+        Which model is better, if one is proved to be.
+    sentences : tuple of str
+        The result in words.
+    alone : tuple of int, default=(0, 0)
+        Rows on which only the first, and only the second model is wrong.
+    clip : float or None
+        Absolute errors count at most this; None: signs of differences are compared.
+    """
 
     rows: int
     losses: tuple[float, float]
@@ -43,6 +61,20 @@ def compare(first: Any, second: Any, source: Any, *, delta: float = 0.05) -> Com
     """Compare two saved models (`assay.load`) on a table with the target.
 
     Rows that a certificate says a model was fitted to are left out, if this is the table that it is about.
+
+    Parameters
+    ----------
+    first, second : model file
+        What `assay.load` returned.
+    source : object
+        Table with the target.
+    delta : float, default=0.05
+        Probability with which the limits may fail.
+
+    Returns
+    -------
+    Comparison
+        Losses, limits and verdict.
     """
     models = first.model, second.model
     table, unseen, compared, said = _rows(first, second, source)

@@ -56,6 +56,25 @@ class Explanation:
 
     `limits` says in a sentence what low and high are; where they cannot be given they are None. `clip` is up to what
     an absolute error counts.
+
+    Parameters
+    ----------
+    importance : Frame
+        Importance of each column, with limits.
+    effects : Frame
+        Mean prediction by value of a column.
+    calibration : Frame
+        Predicted and observed frequency.
+    confusion : Frame
+        Predicted classes by true class.
+    hardest : Frame
+        Rows with the largest losses.
+    subgroups : Frame
+        Mean loss by group, with limits.
+    limits : str, default=""
+        What low and high are, in a sentence.
+    clip : float or None
+        Absolute errors count at most this.
     """
 
     importance: Frame
@@ -101,15 +120,30 @@ def explain(
 
     Parameters
     ----------
-    model : what `assay.learn` found, or `assay.load(file).model`.
-    table : what `assay.data.raw_table` reads, with the target; its cells are read as the model reads new rows.
-    rows : numbers of the rows to look at; those held out.
-    columns : columns whose effect is shown; the six most important ones if left out.
-    delta : all limits hold together but for this chance.
-    share : the part of delta that was this model's, if it was chosen on these rows among several.
-    clip : up to what an absolute error counts, fixed without these rows; if left out, the largest distance of the other
-        rows' targets from their median.
-    grouped : whether rows come in groups; then there are no limits, which need independent draws.
+    model : learner
+        What `assay.learn` found, or `assay.load(file).model`.
+    table : path, frame, dict or RawTable
+        What `assay.data.raw_table` reads, with the target; its cells are read as the model reads new rows.
+    rows : array-like of int
+        Numbers of the rows to look at; those held out.
+    columns : sequence of str
+        Columns whose effect is shown; none: the six most important ones.
+    delta : float, default=0.05
+        Probability with which some limit may fail.
+    share : float, default=1.0
+        The part of delta that was this model's, if it was chosen on these rows among several.
+    clip : float or None
+        Absolute errors count at most this, fixed without these rows; None: the largest distance of the other rows'
+        targets from their median.
+    grouped : bool, default=False
+        Whether rows come in groups; then there are no limits, which need independent draws.
+    seed : int, default=0
+        Seed of the permutations.
+
+    Returns
+    -------
+    Explanation
+        The frames.
     """
     seen = np.sort(np.asarray(rows, dtype=np.intp))
     cells = raw_table(table)
@@ -139,7 +173,18 @@ def explain(
 
 
 def grouped(certificate: Any) -> bool:
-    """Tell whether a certificate is about new groups, so that its hold-out rows are no independent draws."""
+    """Tell whether a certificate is about new groups, so that its hold-out rows are no independent draws.
+
+    Parameters
+    ----------
+    certificate : Certificate or None
+        The certificate.
+
+    Returns
+    -------
+    bool
+        Whether it is.
+    """
     claims = (*certificate.claims, *certificate.not_applicable)
     names = [claim.name for claim in claims] + [name for name, _ in certificate.unreported]
     return any(name.startswith("holdout.groups") for name in names)

@@ -62,7 +62,15 @@ def onnx_model(model: Any) -> Any:
 
 
 def save_onnx(model: Any, path: str | PathLike[str]) -> None:
-    """Write a fitted model as an ONNX file; see `onnx_model`."""
+    """Write a fitted model as an ONNX file; see `onnx_model`.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted model, or that of a study.
+    path : str or path
+        File to write.
+    """
     made = onnx_model(model)
     with written_whole(Path(path)) as part:
         part.write_bytes(made.SerializeToString())

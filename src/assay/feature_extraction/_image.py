@@ -54,6 +54,22 @@ def as_image(picture: Any, *, grey: bool = True, flat: bool = False) -> np.ndarr
 
     Whole numbers are taken as 0..255, others must lie in [0, 1] already. A fourth channel (opacity) is left out.
 
+    Parameters
+    ----------
+    picture : array-like
+        The picture.
+    grey : bool, default=True
+        Whether colours are averaged.
+    flat : bool, default=False
+        Whether the picture is returned as a row.
+
+    Returns
+    -------
+    ndarray
+        Numbers in [0, 1].
+
+    Examples
+    --------
     >>> as_image(np.array([[0, 255], [51, 102]], dtype=np.uint8)).tolist()
     [[0.0, 1.0], [0.2, 0.4]]
     >>> as_image(np.ones((2, 3, 3)), flat=True).shape
@@ -89,6 +105,26 @@ def descriptors(
     """Return the descriptor of each patch of grey pictures (n, height, width): (n, patches, length).
 
     Patches come row by row; `grid` tells how many there are.
+
+    Parameters
+    ----------
+    images : ndarray
+        Grey pictures (n, height, width).
+    size : int
+        Side of a patch.
+    step : int
+        Distance of neighbouring patches.
+    how : str, default="gradient"
+        "gradient": histograms of the gradient; "patch": the pixels.
+    bins : int, default=8
+        Number of directions of the gradient.
+    cells : int, default=2
+        Number of cells along each side of a patch.
+
+    Returns
+    -------
+    ndarray
+        Array of shape (n, patches, length).
     """
     n, height, width = images.shape
     rows, columns = grid((height, width), size, step)
@@ -105,6 +141,22 @@ def descriptors(
 def grid(shape: tuple[int, int], size: int, step: int) -> tuple[int, int]:
     """Return how many patches stand below and beside each other: 1 + floor((side - size) / step) each way.
 
+    Parameters
+    ----------
+    shape : tuple of int
+        Height and width of the picture.
+    size : int
+        Side of a patch.
+    step : int
+        Distance of neighbouring patches.
+
+    Returns
+    -------
+    tuple of int
+        Patches below and beside each other.
+
+    Examples
+    --------
     >>> grid((28, 28), 8, 4)
     (6, 6)
     """
@@ -420,6 +472,20 @@ class BagOfVisualWords(PictureLearner):
 def fourier(values: Any, k: int) -> np.ndarray:
     """Return A_j + i B_j, j = 0..k, of a function sampled at 2 pi i / m along the last axis.
 
+    Parameters
+    ----------
+    values : array-like
+        Samples along the last axis.
+    k : int
+        Largest frequency.
+
+    Returns
+    -------
+    ndarray
+        The coefficients.
+
+    Examples
+    --------
     >>> t = np.arange(8) * np.pi / 4
     >>> fourier(3 + 2 * np.cos(t) - np.sin(2 * t), 2).round(12).tolist()
     [(3+0j), (2+0j), -1j]
@@ -436,6 +502,20 @@ def fourier(values: Any, k: int) -> np.ndarray:
 def curve(coefficients: Any, t: Any) -> np.ndarray:
     """Return sum_k A_k cos kt + B_k sin kt at each t.
 
+    Parameters
+    ----------
+    coefficients : array-like
+        A_k + i B_k, k = 0, 1, ...
+    t : array-like
+        Where it is evaluated.
+
+    Returns
+    -------
+    ndarray
+        The value at each t.
+
+    Examples
+    --------
     >>> curve([0, 1j], [0.0, np.pi / 2]).round(12).tolist()
     [0.0, 1.0]
     """

@@ -80,9 +80,11 @@ class Votes(Decided):
 @dataclass(frozen=True)
 class Scores(Decided):
     """Scores of a classifier: `of` returns values, (rows, 1) (positive: the second class) or (rows, classes) (the
-    largest wins), and their radius, a number or one per row. `logistic`: probabilities are their logistic function."""
+    largest wins), and their radius, a number or one per row. `logistic`: probabilities are their logistic function;
+    `probabilities`: they are probabilities themselves."""
 
     logistic: bool = False
+    probabilities: bool = False
 
     @staticmethod
     def decide(block: Block, of: BlockFunction, parameters: tuple[object, ...]) -> np.ndarray:

@@ -199,14 +199,17 @@ def _brier(scores: Scores | None, holdout: Rows, compared: int, order: BetOrder)
     if scores is None:
         yield NotApplicable("holdout.betting", _NO_SCORES)
         return
-    if not scores.logistic:
+    if not (scores.logistic or scores.probabilities):
         yield NotApplicable("holdout.betting", Message("why.not-logistic"))
         return
     values, radius = scores.values(holdout)
-    shares = _logistic(values)
+    if scores.probabilities:
+        shares, slack = values, 2 * (2 + values.shape[1]) * np.minimum(radius, 1.0)
+    else:
+        shares, slack = _logistic(values), 4 * radius.max()
     codes = labels(holdout)
     losses = 0.5 * ((shares - np.eye(shares.shape[1])[codes]) ** 2).sum(axis=1)
-    losses = np.where(codes < 0, 1.0, np.minimum(losses + 4 * radius.max() + 1e-12, 1.0))
+    losses = np.where(codes < 0, 1.0, np.minimum(losses + slack + 1e-12, 1.0))
     for name in ("holdout.kl", "holdout.betting"):
         yield partial(_mean_of, name, losses, "brier", 1.0, compared, order)
 

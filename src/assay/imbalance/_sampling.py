@@ -145,11 +145,20 @@ class Sampler(BaseEstimator):
 class UnderSampler(Sampler):
     """As many rows of every class as the rarest has, drawn without replacement.
 
-    `sampling_strategy` is imbalanced-learn's: "auto" ("not minority"), "majority", "not majority", "all", for two
-    classes the ratio of the rarer to the other, a dict of numbers by class, or a function of y that returns one.
-
     Attributes: sample_indices_ (row numbers kept, in order), classes_, shares_before_, shares_after_.
 
+    Parameters
+    ----------
+    sampling_strategy : str, float, dict or callable, default="auto"
+        imbalanced-learn's: "auto" ("not minority"), "majority", "not majority", "all", for two classes the ratio of the
+        rarer to the other, a dict of numbers by class, or a function of y that returns one.
+    random_state : int, RandomState or None
+        Seed of the choice of rows.
+    warn : bool, default=True
+        Whether a warning says that probabilities change with the shares of the classes.
+
+    Examples
+    --------
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 0, 1]
     >>> rows, labels = UnderSampler(random_state=0, warn=False).fit_resample(np.array(X), y)
     >>> np.bincount(labels).tolist()
@@ -168,6 +177,8 @@ class UnderSampler(Sampler):
 class OverSampler(Sampler):
     """As many rows of every class as the most frequent has: all originals, and new ones of the rarer classes.
 
+    Attributes: classes_, shares_before_, shares_after_; interpolated: parents_ (new rows, 2), row numbers of the ends.
+
     Parameters
     ----------
     how : "repeat" or "interpolate"
@@ -178,9 +189,13 @@ class OverSampler(Sampler):
         rarer to the other, a dict of numbers by class, or a function of y that returns one.
     k : int
         Neighbours that a row is interpolated with; a class needs more rows than that, else fewer are used.
+    random_state : int, RandomState or None
+        Seed of what is drawn.
+    warn : bool, default=True
+        Whether a warning says that probabilities change with the shares of the classes.
 
-    Attributes: classes_, shares_before_, shares_after_; interpolated: parents_ (new rows, 2), row numbers of the ends.
-
+    Examples
+    --------
     >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), [0, 0, 0, 1]
     >>> rows, labels = OverSampler(random_state=0, warn=False).fit_resample(X, y)
     >>> rows[4:].tolist(), np.bincount(labels).tolist()
@@ -246,6 +261,20 @@ def rescale(p: Any, ratio: Any) -> np.ndarray:
     so that p' > 1/2 exactly if p / (1 - p) > m+ / m-, that is p > m+ / (m+ + m-). Of more classes, p is (rows, classes)
     and ratio the shares (or numbers) of the classes: divide by them and by the sum.
 
+    Parameters
+    ----------
+    p : array-like
+        Predicted probabilities.
+    ratio : float or array-like
+        Rows of the second class over those of the first; of more classes their shares.
+
+    Returns
+    -------
+    ndarray
+        The rescaled probabilities.
+
+    Examples
+    --------
     >>> round(float(rescale(0.1, 1 / 9)), 12)
     0.5
     >>> rescale([[0.6, 0.3, 0.1]], [6, 3, 1]).round(6).tolist()
@@ -268,6 +297,22 @@ def prior_correction(p: Any, trained: Any, true: Any) -> np.ndarray:
     shares `true`: p_k true_k / trained_k, divided by the sum. Exact if the rows of each class keep their
     distribution, as they do after a random choice of rows.
 
+    Parameters
+    ----------
+    p : array-like
+        Predicted probabilities.
+    trained : array-like
+        Share of each class in the training rows.
+    true : array-like
+        Share of each class in the new data.
+
+    Returns
+    -------
+    ndarray
+        The corrected probabilities.
+
+    Examples
+    --------
     >>> prior_correction([[0.5, 0.5]], [0.5, 0.5], [0.9, 0.1]).round(6).tolist()
     [[0.9, 0.1]]
     """

@@ -127,6 +127,17 @@ class Polynomial(Kernel):
 
     Positive semidefinite when coef0 >= 0: then it is a sum of powers of <x, z> with non-negative factors.
 
+    Parameters
+    ----------
+    degree : int, default=3
+        The power.
+    gamma : float, default=1.0
+        Factor of the distance or inner product.
+    coef0 : float, default=0.0
+        What is added to the inner product.
+
+    Examples
+    --------
     >>> Polynomial(degree=2)(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0]]))
     array([[1.]])
     """
@@ -167,6 +178,13 @@ class Polynomial(Kernel):
 class Gaussian(Kernel):
     """kappa(x, z) = exp(-gamma |x - z|^2); gamma = 1 / (2 sigma^2).
 
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Factor of the distance or inner product.
+
+    Examples
+    --------
     >>> bool(Gaussian(gamma=0.5)(np.zeros((1, 1)), np.full((1, 1), 2.0))[0, 0] == np.exp(-2.0))
     True
     """
@@ -196,6 +214,15 @@ class Laplacian(Kernel):
     The notes print the Euclidean one as exp(-|x - z| / sigma), gamma = 1 / sigma; scikit-learn's
     `laplacian_kernel` is norm=1.
 
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Factor of the distance or inner product.
+    norm : int, default=2
+        2: Euclidean norm; 1: sum of absolute differences.
+
+    Examples
+    --------
     >>> bool(Laplacian(gamma=1.0)(np.zeros((1, 2)), np.array([[3.0, 4.0]]))[0, 0] == np.exp(-5.0))
     True
     """
@@ -225,6 +252,13 @@ class Sigmoid(Kernel):
     claimed for it.
 
     With gamma = 1, coef0 = -1/2 and the points 0 and 1 the Gram matrix has the eigenvalues +-0.6535.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Factor of the distance or inner product.
+    coef0 : float, default=0.0
+        What is added to the inner product.
     """
 
     psd = False
@@ -246,6 +280,13 @@ class PowerSeries(Kernel):
     """kappa(x, z) = sum_p c_p <x, z>^p with c_p >= 0, cut at the last factor given; 1 + t + t^2 is the
     quadratic kernel.
 
+    Parameters
+    ----------
+    factors : array-like
+        c_0, c_1, ... of the powers.
+
+    Examples
+    --------
     >>> PowerSeries([1, 1, 1])(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0]]))
     array([[3.]])
     """
@@ -320,7 +361,13 @@ class Precomputed(Kernel):
 
 
 class Function(Kernel):
-    """Any function of two arrays of rows that returns their Gram matrix."""
+    """Any function of two arrays of rows that returns their Gram matrix.
+
+    Parameters
+    ----------
+    function : callable
+        Returns the Gram matrix of two arrays of rows.
+    """
 
     def __init__(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
         self.function = function
@@ -342,7 +389,13 @@ def _both(first: Kernel, second: Kernel) -> bool | None:
 
 
 class Sum(Kernel):
-    """kappa_1 + kappa_2."""
+    """kappa_1 + kappa_2.
+
+    Parameters
+    ----------
+    first, second : Kernel
+        The terms.
+    """
 
     fields = ("first", "second")
 
@@ -364,7 +417,13 @@ class Sum(Kernel):
 
 
 class Product(Kernel):
-    """kappa_1 kappa_2, entry by entry (Schur)."""
+    """kappa_1 kappa_2, entry by entry (Schur).
+
+    Parameters
+    ----------
+    first, second : Kernel
+        The factors.
+    """
 
     fields = ("first", "second")
 
@@ -387,7 +446,15 @@ class Product(Kernel):
 
 
 class Scaled(Kernel):
-    """factor * kappa; positive semidefinite for factor >= 0."""
+    """factor * kappa; positive semidefinite for factor >= 0.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A kernel.
+    factor : float
+        The factor.
+    """
 
     fields = ("kernel", "factor")
 
@@ -412,7 +479,15 @@ class Scaled(Kernel):
 
 
 class Rescaled(Kernel):
-    """g(x) kappa(x, z) g(z) for a real function g of rows."""
+    """g(x) kappa(x, z) g(z) for a real function g of rows.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A kernel.
+    g : callable
+        Returns a number for each row.
+    """
 
     def __init__(self, kernel: Kernel, g: Callable[[np.ndarray], np.ndarray]) -> None:
         self.kernel, self.g = kernel, g
@@ -510,6 +585,18 @@ def _value(value: Any, depth: int, made: list[int]) -> Any:
 def from_plain(value: Any) -> Kernel:
     """Return the kernel that `Kernel.plain` wrote; anything else is refused in words.
 
+    Parameters
+    ----------
+    value : dict
+        What `Kernel.plain` wrote.
+
+    Returns
+    -------
+    Kernel
+        The kernel.
+
+    Examples
+    --------
     >>> from_plain(["Sum", [["Linear", []], ["Gaussian", [0.5]]]])
     (Linear() + Gaussian(gamma=0.5))
     """
@@ -558,6 +645,24 @@ def named_kernel(kernel: str | Kernel | Callable, gamma: float = 1.0, degree: in
     """Return the kernel object for a name of scikit-learn's ("linear", "poly", "rbf", "sigmoid", "laplacian",
     "precomputed"), a kernel object itself, or a function of two arrays of rows.
 
+    Parameters
+    ----------
+    kernel : str or Kernel or callable
+        Its name, a kernel, or a function of two arrays of rows.
+    gamma : float, default=1.0
+        Factor of the distance or inner product.
+    degree : int, default=3
+        The power.
+    coef0 : float, default=0.0
+        What is added to the inner product.
+
+    Returns
+    -------
+    Kernel
+        The kernel.
+
+    Examples
+    --------
     >>> named_kernel("rbf", gamma=0.5)
     Gaussian(gamma=0.5)
     """
@@ -580,7 +685,22 @@ def named_kernel(kernel: str | Kernel | Callable, gamma: float = 1.0, degree: in
 
 def median_gamma(X: np.ndarray, size: int = 1000, seed: int = 0) -> float:
     """Return gamma = 1 / median squared distance between rows (a sample of them), the usual width of a
-    Gaussian kernel."""
+    Gaussian kernel.
+
+    Parameters
+    ----------
+    X : ndarray
+        Rows.
+    size : int, default=1000
+        Largest number of rows that is looked at.
+    seed : int, default=0
+        Seed of what is drawn.
+
+    Returns
+    -------
+    float
+        gamma.
+    """
     X = np.asarray(X, dtype=np.float64)
     rows = np.random.default_rng(seed).choice(len(X), min(size, len(X)), replace=False)
     from scipy.spatial.distance import pdist
@@ -595,6 +715,18 @@ def choose_kernel(X: Any) -> Kernel:
     entries), else a
     Gaussian one of median width.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+
+    Returns
+    -------
+    Kernel
+        The kernel.
+
+    Examples
+    --------
     >>> choose_kernel(np.array([[0.0], [1.0], [3.0]]))
     Gaussian(gamma=0.25)
     """

@@ -31,6 +31,17 @@ class Definiteness(NamedTuple):
 
     factor : B with B B' = K up to rounding, when `psd`
     direction : unit vector u with u' K u < 0, when not
+
+    Parameters
+    ----------
+    psd : bool
+        Whether K is positive semidefinite up to rounding.
+    least : float
+        Its smallest eigenvalue.
+    factor : ndarray or None
+        B with B B' = K, if it is.
+    direction : ndarray or None
+        Unit vector u with u' K u < 0, if it is not.
     """
 
     psd: bool
@@ -42,6 +53,20 @@ class Definiteness(NamedTuple):
 def definiteness(K: np.ndarray, tol: float = 1e-10) -> Definiteness:
     """Test a symmetric matrix; eigenvalues above -tol times the largest magnitude count as rounding.
 
+    Parameters
+    ----------
+    K : ndarray
+        A symmetric matrix.
+    tol : float, default=1e-10
+        Relative size of a negative eigenvalue that counts as rounding.
+
+    Returns
+    -------
+    Definiteness
+        The verdict and its witness.
+
+    Examples
+    --------
     >>> definiteness(np.tanh(np.array([[0.0, 0.0], [0.0, 1.0]]) - 0.5)).psd
     False
     """
@@ -76,7 +101,23 @@ def least_eigenvalue(kernel: Kernel, X: np.ndarray) -> float:
 
 def embedding(K: np.ndarray) -> np.ndarray:
     """Return B with B B' = K: row i is an image phi(x_i) of point i. An indefinite K has none and is
-    refused."""
+    refused.
+
+    Parameters
+    ----------
+    K : ndarray
+        A symmetric matrix.
+
+    Returns
+    -------
+    ndarray
+        An image of each point.
+
+    Raises
+    ------
+    ValueError
+        K is not positive semidefinite.
+    """
     result = definiteness(K)
     if result.factor is None:
         raise ValueError(f"embedding: K is not positive semidefinite (least eigenvalue {result.least:.4g}).")
@@ -87,7 +128,26 @@ def find_counterexample(
     kernel: Kernel, n_features: int = 1, n_points: int = 6, trials: int = 200, seed: int = 0
 ) -> np.ndarray | None:
     """Return points whose Gram matrix is not positive semidefinite, or None if none were found among
-    random ones."""
+    random ones.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A kernel.
+    n_features : int, default=1
+        Number of columns of the points.
+    n_points : int, default=6
+        Number of points.
+    trials : int, default=200
+        Number of sets of points tried.
+    seed : int, default=0
+        Seed of what is drawn.
+
+    Returns
+    -------
+    ndarray or None
+        The points, or None.
+    """
     random = np.random.default_rng(seed)
     for _ in range(trials):
         points = random.normal(size=(n_points, n_features)) * 10 ** random.uniform(-1, 1)
@@ -99,6 +159,17 @@ def find_counterexample(
 class Expansion:
     """h = sum_i alpha_i kappa(., x_i), with |h|^2 = alpha' K alpha.
 
+    Parameters
+    ----------
+    kernel : Kernel
+        A kernel.
+    points : ndarray
+        The rows x_i.
+    alpha : ndarray
+        Coefficient of each row.
+
+    Examples
+    --------
     >>> from assay.kernels import Gaussian
     >>> h = Expansion(Gaussian(0.5), np.array([[0.0], [1.0]]), np.array([1.0, -1.0]))
     >>> section = Expansion(Gaussian(0.5), np.array([[0.3]]), np.array([1.0]))

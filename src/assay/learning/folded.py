@@ -79,7 +79,15 @@ def _all_tell(name: str) -> Any:
 
 
 class FoldVote(_Folded):
-    """The class that most models of the folds decide for, the first of equals."""
+    """The class that most models of the folds decide for, the first of equals.
+
+    Parameters
+    ----------
+    members : sequence of TableModel
+        Model of each fold.
+    classes : ndarray
+        The classes.
+    """
 
     family = "folded.classes"
     card = Card(
@@ -119,7 +127,15 @@ class FoldVote(_Folded):
 
 
 class FoldMean(_Folded):
-    """The mean of the numbers that the models of the folds predict, each moved into `range_`."""
+    """The mean of the numbers that the models of the folds predict, each moved into `range_`.
+
+    Parameters
+    ----------
+    members : sequence of TableModel
+        Model of each fold.
+    range_ : ndarray
+        Smallest and largest number that is predicted.
+    """
 
     family = "folded.numbers"
     card = Card(

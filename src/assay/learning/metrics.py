@@ -30,7 +30,17 @@ _LEAST = 1e-15
 @dataclass(frozen=True)
 class Metric:
     """A loss by its name; `cost` is a matrix (classes, classes) for "cost", `positive` the class that F1 is of: the
-    rarer of two; of more classes it is the mean over all."""
+    rarer of two; of more classes it is the mean over all.
+
+    Parameters
+    ----------
+    name : str
+        Name of the metric.
+    cost : array-like or None
+        Cost matrix of "cost".
+    positive : int or None
+        Number of the class that F1 is of; None: the mean over all.
+    """
 
     name: str
     cost: Any = None

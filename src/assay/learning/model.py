@@ -37,6 +37,17 @@ class TableModel:
     """An encoding and a fitted learner that read a table by column names; what `assay learn` saves.
 
     It predicts for frames, dicts of columns, files and tables alike, as a fitted estimator of scikit-learn does.
+
+    Parameters
+    ----------
+    target : ColumnType
+        Type of the target.
+    encoding : Encoding
+        How rows are made of the columns.
+    learner : learner
+        The fitted learner.
+    memory : Memory or None
+        What it remembers of the training rows to notice drift; None: nothing.
     """
 
     family = "table"

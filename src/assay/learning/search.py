@@ -49,6 +49,49 @@ class Candidate:
     made.
     Errors are shares of rows (classes) or mean absolute errors (numbers); `cv` and `holdout_metric` are numbers of the
     metric that was asked for, and so is `metric_bound`, if there is a bound of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the learner.
+    settings : dict
+        Its parameters.
+    status : str, default="ranked"
+        What became of it.
+    losses : list of float
+        Loss on each fold.
+    step : int, default=0
+        Number of folds it was judged on.
+    cv : float, default=np.nan
+        Cross-validated value of the metric.
+    training_error : float, default=np.nan
+        Error on the training rows.
+    holdout_error : float, default=np.nan
+        Error on the hold-out rows.
+    bound : float or None
+        Upper bound of the error on new data; None: it has none.
+    holdout_metric : float, default=np.nan
+        Value of the metric on the hold-out rows.
+    metric_bound : float or None
+        Bound of the metric on new data; None: it has none.
+    seconds : float, default=0.0
+        Time spent on it.
+    note : str, default=""
+        Why it was left out, or what the fit warned of.
+    kind : object or None
+        Class of the learner.
+    recipe : Recipe or None
+        How its rows are made of the table.
+    plain : bool, default=False
+        Whether the parameters are the defaults.
+    per_row : float, default=0.0
+        Seconds that a prediction takes for each row.
+    share : float, default=0.0
+        Its share of delta.
+    number : int, default=0
+        When it was made, counted from 0.
+    late : bool, default=False
+        Whether it was not in the first list.
     """
 
     name: str

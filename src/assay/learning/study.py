@@ -41,7 +41,45 @@ from assay.messages import Message, sentences
 @dataclass
 class Study:
     """What `learn` found: the leaderboard, the chosen model, its certificate, and the rows of the table that have a
-    target; `features` are the columns as the training rows were read, `finalists` all that were certified."""
+    target; `features` are the columns as the training rows were read, `finalists` all that were certified.
+
+    Parameters
+    ----------
+    task : str
+        "classify" or "regress".
+    metric : Metric
+        What was minimised.
+    candidates : list of Candidate
+        The leaderboard.
+    chosen : Candidate
+        The candidate chosen.
+    model : TableModel
+        The fitted model.
+    certificate : Certificate
+        Its certificate.
+    confidence : str
+        Confidence of the statements about new data.
+    why : str
+        Why it was chosen.
+    notes : list of str
+        What was noticed.
+    rows : tuple of int
+        Numbers of training and hold-out rows.
+    raw : RawTable
+        The cells of the table.
+    features : Table
+        The columns as the training rows were read.
+    clip : float or None
+        Absolute errors count at most this.
+    source : str, default="the table"
+        Name of the table.
+    baseline : Candidate
+        The baseline.
+    folds : tuple of FoldModel, default=()
+        Models of the folds, if no row is held out.
+    finalists : tuple of Finalist, default=()
+        All candidates that were certified.
+    """
 
     task: str
     metric: Metric
@@ -183,40 +221,62 @@ def learn(
 
     Parameters
     ----------
-    table : what `assay.data.read` reads: a file, a frame, a dict of columns; or `assay.data.raw_table` of it, which
-        says which columns are nominal or ordered.
-    time : float, optional
-        Seconds for everything; 60 if left out, and then it ends when two rounds of the search improve nothing.
-    trials : int, optional
+    table : path, frame, dict or RawTable
+        What `assay.data.read` reads; or `assay.data.raw_table` of it, which says which columns are nominal or ordered.
+    target : str
+        Name of the column that is predicted.
+    time : float or None
+        Seconds for everything; None: 60, and it ends when two rounds of the search improve nothing.
+    trials : int or None
         Judge so many settings instead: the result is then the same, to the bit, on every machine.
-    metric : str, optional
+    metric : str or None
         What is minimised: error, balanced, logloss, auc, brier or f1 for classes; mae, rmse or r2 for numbers. Names of
         scikit-learn's scorers are understood ("accuracy", "roc_auc", "neg_mean_absolute_error", ...).
-    cost : matrix (classes, classes), optional
+    cost : array-like of shape (n_classes, n_classes) or None
         cost[i][j] is paid for deciding j where i is true, classes in sorted order; its mean is minimised.
-    confidence : str
+    confidence : str, default="0.95"
         A decimal number in (0, 1): the statements about new data hold together with this probability.
-    holdout : float, optional
-        Share of the rows that nothing is fitted to; if left out a quarter, less of more than 2,000 rows.
-    certify : "holdout" or "folds"
+    holdout : float or None
+        Share of the rows that nothing is fitted to; None: a quarter, less of more than 2,000 rows.
+    certify : "holdout" or "folds", default="holdout"
         With "folds" none is held out. Without each fold in turn a model is chosen and fitted, and judged on the fold;
-        the model that is returned is their vote, or the mean of their numbers. `folds` is their number: more of them
-        leave each model more rows to learn from, and its bound fewer; an odd one is best for a vote.
-    learners, exclude : names of learners to compare, and not to; "all" for every suitable one.
-    group : column whose rows of one value stay together; time_column : column by which the newest rows are held out.
-    clip : float, optional
-        Regression: absolute errors count at most this, which makes a bound possible. If left out, the largest error
-        of the median on the training rows.
-    force : try learners that are named although there are too many rows for them.
-    workers : processes that fit side by side, all cores if left out; 0: none beside this one.
-    looks : int, optional
+        the model that is returned is their vote, or the mean of their numbers.
+    folds : int, default=3
+        Number of folds of certify="folds": more of them leave each model more rows to learn from, and its bound fewer;
+        an odd one is best for a vote.
+    learners, exclude : sequence of str
+        Names of learners to compare, and not to; "all" for every suitable one.
+    group : str or None
+        Column whose rows of one value stay together.
+    time_column : str or None
+        Column by which the newest rows are held out.
+    seed : int, default=0
+        Seed of the split and of everything that is drawn.
+    clip : float or None
+        Regression: absolute errors count at most this, which makes a bound possible. None: the largest error of the
+        median on the training rows.
+    task : "classify", "regress" or None
+        Whether classes or numbers are predicted; None: by the kind of the target.
+    force : bool, default=False
+        Try learners that are named although there are too many rows for them.
+    workers : int or None
+        Processes that fit side by side; None: all cores; 0: none beside this one.
+    looks : int or None
         Split the hold-out rows in advance into so many parts. Each study of the same table and seed opens one that no
         earlier one has seen, so that whatever was changed in between is covered; see `assay.learning.looks`, also for
         the ledger that tells how often hold-out rows were looked at.
-    resume : a file of scores, which is made, or added to: candidates that an earlier run of the same study has judged
-        are not fitted again for it.
-    tell : called with each event (`assay.learning.events`).
-    stop : an event, or a function: ends the search when it is set, or true; so does the first Ctrl-C.
+    resume : path or None
+        A file of scores, which is made, or added to: candidates that an earlier run of the same study has judged are
+        not fitted again for it.
+    tell : callable
+        Called with each event (`assay.learning.events`).
+    stop : event, callable or None
+        Ends the search when it is set, or true; so does the first Ctrl-C.
+
+    Returns
+    -------
+    Study
+        Leaderboard, chosen model and certificate.
 
     Examples
     --------

@@ -136,7 +136,18 @@ _METRICS = {
 
 
 def percent(confidence: str | Decimal) -> str:
-    """Return a confidence such as "0.95" in per cent."""
+    """Return a confidence such as "0.95" in per cent.
+
+    Parameters
+    ----------
+    confidence : str or Decimal
+        A decimal number in (0, 1).
+
+    Returns
+    -------
+    str
+        The percentage.
+    """
     return f"{Decimal(confidence) * 100:f}".rstrip("0").rstrip(".") + " %"
 
 

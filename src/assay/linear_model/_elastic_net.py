@@ -74,7 +74,19 @@ class _Fit(NamedTuple):
 
 class ElasticNetPath(NamedTuple):
     """Coefficients (d, n_alphas) and intercepts for each alpha, largest first, with the duality gap of each,
-    in units of P."""
+    in units of P.
+
+    Parameters
+    ----------
+    alphas : ndarray
+        The alphas, falling.
+    coefs : ndarray
+        Coefficients, a column for each alpha.
+    intercepts : ndarray
+        Intercept for each alpha.
+    gaps : ndarray
+        Duality gap for each alpha.
+    """
 
     alphas: np.ndarray
     coefs: np.ndarray
@@ -380,6 +392,36 @@ def elastic_net_path(
     zero to eps times it.
     X and y may be whatever `ElasticNet.fit` takes.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    y : array-like or None
+        Targets; None: they are part of X.
+    l1_ratio : float, default=0.5
+        Share of the absolute values in the penalty.
+    eps : float, default=0.001
+        Smallest alpha over the largest.
+    n_alphas : int, default=100
+        Number of alphas.
+    alphas : array-like or None
+        The alphas; None: they are chosen.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    tol : float, default=1e-08
+        Duality gap that ends the iterations.
+    max_iter : int, default=10000
+        Largest number of iterations for each alpha.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+
+    Returns
+    -------
+    ElasticNetPath
+        Coefficients and gaps for each alpha.
+
+    Examples
+    --------
     >>> path = elastic_net_path([[-1.0], [0.0], [1.0]], [-2.0, 0.0, 2.0], l1_ratio=1.0, alphas=[1.0, 0.1])
     >>> path.coefs.round(4).tolist()
     [[0.5, 1.85]]

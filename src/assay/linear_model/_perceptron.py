@@ -484,7 +484,21 @@ def _keep(model: Any, inner: Any) -> None:
 
 class PerceptronTrace(NamedTuple):
     """The final w, whether no row is violated, the rows used, and <w_t, w_f>, |w_t|^2 before each update and
-    at the end."""
+    at the end.
+
+    Parameters
+    ----------
+    w : ndarray
+        The final weights.
+    separated : bool
+        Whether no row is violated.
+    updates : ndarray
+        Numbers of the rows used.
+    products : ndarray
+        <w_t, w_f> before each update and at the end.
+    squares : ndarray
+        |w_t|^2 before each update and at the end.
+    """
 
     w: np.ndarray
     separated: bool
@@ -513,6 +527,30 @@ def perceptron_trace(
     rows of length at
     most R, t <= (R / delta)^2 from zero.
 
+    Parameters
+    ----------
+    A : array-like
+        Rows.
+    labels : array-like
+        Labels -1 and +1.
+    rule : str, default="first"
+        "first", "random" or "worst": which violated row is used.
+    start : str, default="zero"
+        "zero" or "first": where w begins.
+    target : array-like or None
+        A separating direction w_f; None: it is not needed.
+    max_updates : int, default=100000
+        Largest number of updates.
+    random_state : int, RandomState or None
+        Seed of the choice of rows.
+
+    Returns
+    -------
+    PerceptronTrace
+        The weights and each step.
+
+    Examples
+    --------
     >>> trace = perceptron_trace([[1.0, 0.0], [0.6, 0.8]], [1, -1], start="first")
     >>> trace.separated, len(trace.updates)
     (True, 1)

@@ -68,6 +68,20 @@ _WITH_PARAMETER = {
 def named(name: str, parameter: float = 0.0) -> Loss:
     """Return the loss of that name; `parameter` is the epsilon, delta or level of those that have one.
 
+    Parameters
+    ----------
+    name : str
+        Name of the loss.
+    parameter : float, default=0.0
+        epsilon, delta or level of those that have one.
+
+    Returns
+    -------
+    Loss
+        The loss.
+
+    Examples
+    --------
     >>> float(named("epsilon_insensitive", 0.5).value(1.0, 3.0))
     1.5
     """

@@ -43,6 +43,19 @@ class Dual:
     point(y, f)           tau = minus a slope of the loss at f; where the loss has kinks, a smoothed one
     bracket(y, f, tau)    loss(y, f) + loss*(-tau) + tau f for tau in the domain: never negative (Fenchel and Young),
                           and zero iff tau is minus a slope at f; written so that no large terms cancel
+
+    Parameters
+    ----------
+    conjugate : callable
+        loss*(u), a function of y and u.
+    point : callable
+        tau, a function of y and f.
+    bracket : callable
+        loss(y, f) + loss*(-tau) + tau f.
+    boxed : bool
+        Whether tau has a sign or an interval to keep to.
+    kinks : bool, default=False
+        Whether `point` is smoothed.
     """
 
     conjugate: Function
@@ -60,6 +73,27 @@ class Loss:
     slope(y, f)        its derivative by f; at a kink one of its slopes
     curvature(y, f)    its second derivative by f, where learners use it
     prox(y, v, t)      argmin_f t value(y, f) + 1/2 (f - v)^2, where solvers use it
+
+    Parameters
+    ----------
+    name : str
+        Name of the loss.
+    value : callable
+        The loss of y and f.
+    slope : callable
+        Its derivative by f.
+    labels : bool, default=False
+        Whether y are labels -1 and +1.
+    convex : bool, default=True
+        Whether it is convex in f.
+    curvature : callable or None
+        Second derivative by f; None: no learner uses it.
+    dual : Dual or None
+        Conjugate and what belongs to it; None: there is none.
+    prox : callable or None
+        Proximal operator; None: no solver uses it.
+    parameter : float, default=0.0
+        epsilon, delta or level.
     """
 
     name: str
@@ -124,6 +158,18 @@ squared_error = Loss(
 def epsilon_insensitive(epsilon: float) -> Loss:
     """Return the loss max(0, |r| - epsilon) of support vector regression; conjugate u y + epsilon |u| on |u| <= 1.
 
+    Parameters
+    ----------
+    epsilon : float
+        Half the width of the tube in which the loss is 0.
+
+    Returns
+    -------
+    Loss
+        The loss.
+
+    Examples
+    --------
     >>> epsilon_insensitive(0.1).value(0.0, [0.05, 1.1]).tolist()
     [0.0, 1.0]
     """
@@ -162,6 +208,18 @@ def epsilon_insensitive(epsilon: float) -> Loss:
 def squared_epsilon_insensitive(epsilon: float) -> Loss:
     """Return the loss max(0, |r| - epsilon)^2; conjugate u y + epsilon |u| + u^2 / 4.
 
+    Parameters
+    ----------
+    epsilon : float
+        Half the width of the tube in which the loss is 0.
+
+    Returns
+    -------
+    Loss
+        The loss.
+
+    Examples
+    --------
     >>> squared_epsilon_insensitive(0.5).value(0.0, [0.25, 2.5]).tolist()
     [0.0, 4.0]
     """
@@ -206,6 +264,18 @@ def huber(delta: float) -> Loss:
     """Return Huber's loss, r^2 / 2 up to |r| = delta and delta (|r| - delta / 2) beyond; conjugate u y + u^2 / 2 on
     |u| <= delta.
 
+    Parameters
+    ----------
+    delta : float
+        Residual up to which the loss is quadratic.
+
+    Returns
+    -------
+    Loss
+        The loss.
+
+    Examples
+    --------
     >>> huber(2.0).value(0.0, [1.0, 5.0]).tolist()
     [0.5, 8.0]
     """
@@ -241,6 +311,18 @@ def quantile(level: float) -> Loss:
     """Return the quantile (pinball) loss, level r for r > 0 and (level - 1) r else; conjugate u y on
     -level <= u <= 1 - level.
 
+    Parameters
+    ----------
+    level : float
+        Level of the quantile, in (0, 1).
+
+    Returns
+    -------
+    Loss
+        The loss.
+
+    Examples
+    --------
     >>> quantile(0.75).value([0.0, 2.0], [1.0, 0.0]).tolist()
     [0.25, 1.5]
     """
@@ -526,6 +608,18 @@ def surrogates(z: Any) -> dict[str, np.ndarray]:
 
     The logistic loss in base 2 equals 1 at z = 0 and lies above the 0/1 loss.
 
+    Parameters
+    ----------
+    z : array-like
+        Margins y f.
+
+    Returns
+    -------
+    dict
+        The losses by name.
+
+    Examples
+    --------
     >>> [round(float(value[0]), 4) for value in surrogates(np.array([0.0])).values()]
     [1.0, 1.0, 1.0, 0.6931, 1.0, 1.0, 0.25]
     """
@@ -545,6 +639,18 @@ def gradient_table(z: Any = (-10.0, -5.0, -2.0, -1.0, 0.0, 1.0, 2.0, 5.0)) -> di
     """Return the size of the gradient by the score of the squared error of the sigmoid and of the cross-entropy at
     margins z = y <w, x>, and their ratio: far on the wrong side the squared error hardly moves, and learning stalls.
 
+    Parameters
+    ----------
+    z : array-like
+        Margins y f.
+
+    Returns
+    -------
+    dict
+        Columns "margin", "squared", "cross-entropy" and "ratio".
+
+    Examples
+    --------
     >>> table = gradient_table([-10.0, 0.0])
     >>> [round(float(value), 6) for value in table["ratio"]]
     [9.1e-05, 0.5]

@@ -379,6 +379,10 @@ CLAIMS: dict[str, dict[str, str]] = {
         }
     ),
     "cost.holdout": _COST,
+    "calibration.error": {
+        "": "新数据上的期望校准误差不超过 {value:up}：预测概率与实际频率之差，在概率的 {bins} 个区间上的平均"
+        "（经验 Bernstein 界，{rows} 个留出行）。"
+    },
     "output-code.bits": _rate("{rows} 个留出行中有 {wrong} 个错误的比特，{bits} 个中可纠正 {corrected} 个"),
     "hmm.holdout": {
         "": "新序列上 -ln p / 长度 的平均值（截断于 [{low:g}, {high:g}]）不超过 {bound:up4} 奈特"

@@ -121,6 +121,7 @@ METHODS = {
     "StackingRegressor": "学习法",
     "TAN": "树增强朴素贝叶斯",
     "ThresholdClassifier": "阈值移动",
+    "CalibratedClassifierCV": "概率校准",
     "TunedThresholdClassifierCV": "交叉验证调整阈值",
     "TruncatedSVD": "截断奇异值分解",
     "VotedPerceptron": "投票感知机",

@@ -46,7 +46,27 @@ _DISTANCES = 2**23  # of one stretch against all rows
 
 
 class ClusterGeometry(NamedTuple):
-    """For k clusters, in the order of their sorted labels."""
+    """For k clusters, in the order of their sorted labels.
+
+    Parameters
+    ----------
+    labels : ndarray
+        Labels of the clusters, (k,).
+    sizes : ndarray
+        Number of rows, (k,).
+    means : ndarray
+        Means, (k, d).
+    avg : ndarray
+        Mean distance of two rows, (k,).
+    diam : ndarray
+        Largest distance of two rows, (k,).
+    to_mean : ndarray
+        Mean distance of a row to the mean, (k,).
+    d_min : ndarray
+        Smallest distance of rows of two clusters, (k, k).
+    d_cen : ndarray
+        Distance of the means, (k, k).
+    """
 
     labels: np.ndarray  # (k,)
     sizes: np.ndarray  # (k,)
@@ -69,6 +89,22 @@ def read(X: ArrayLike, labels: ArrayLike) -> tuple[Any, np.ndarray, np.ndarray]:
 def cluster_geometry(X: Any, labels: ArrayLike, *, n_jobs: int | None = None) -> ClusterGeometry:
     """Return sizes of the clusters and distances between them; n^2 distances, a block at a time.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    labels : array-like
+        Cluster of each row.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+
+    Returns
+    -------
+    ClusterGeometry
+        Sizes and distances.
+
+    Examples
+    --------
     >>> found = cluster_geometry([[0.0], [2.0], [10.0]], [0, 0, 1])
     >>> found.avg, found.diam, found.d_min[0, 1], found.d_cen[0, 1]
     (array([2., 0.]), array([2., 0.]), np.float64(8.0), np.float64(9.0))
@@ -114,6 +150,24 @@ def davies_bouldin(X: Any, labels: ArrayLike, *, spread: str = "pairs", n_jobs: 
     differ. Clusters with rows apart and one mean are not told apart at all: the index is infinite (scikit-learn leaves
     such pairs out). Clusters that are the same single point have no ratio, and their pair is left out.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    labels : array-like
+        Cluster of each row.
+    spread : str, default="pairs"
+        "pairs": mean distance of two rows; "centroid": mean distance to the mean.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+
+    Returns
+    -------
+    float
+        The index.
+
+    Examples
+    --------
     >>> float(davies_bouldin([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1]))
     0.4
     """
@@ -130,6 +184,22 @@ def davies_bouldin(X: Any, labels: ArrayLike, *, spread: str = "pairs", n_jobs: 
 def dunn(X: Any, labels: ArrayLike, *, n_jobs: int | None = None) -> float:
     """Return the smallest distance between clusters over the largest diameter; larger is better.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    labels : array-like
+        Cluster of each row.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+
+    Returns
+    -------
+    float
+        The index.
+
+    Examples
+    --------
     >>> float(dunn([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1]))
     4.0
     """
@@ -151,6 +221,22 @@ def _two_or_more(result: ClusterGeometry, name: str) -> ClusterGeometry:
 def mean_similarities(X: Any, labels: ArrayLike, *, n_jobs: int | None = None) -> tuple[float, float]:
     """Return the mean of 1 / (1 + distance) over pairs of rows inside clusters, and over pairs of different clusters.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    labels : array-like
+        Cluster of each row.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+
+    Returns
+    -------
+    tuple of float
+        Mean inside clusters, and between them.
+
+    Examples
+    --------
     >>> mean_similarities([[0.0], [0.0], [1.0]], ["a", "a", "b"])
     (1.0, 0.5)
     """
@@ -174,6 +260,22 @@ def rmsstd(X: Any, labels: ArrayLike, *, per_column: bool = True) -> float:
 
     P is the number of columns, or 1 with per_column=False; n > k is needed.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    labels : array-like
+        Cluster of each row.
+    per_column : bool, default=True
+        Whether the sum is divided by the number of columns.
+
+    Returns
+    -------
+    float
+        The root mean square.
+
+    Examples
+    --------
     >>> rmsstd([[0.0, 0.0], [2.0, 0.0], [10.0, 0.0]], [0, 0, 1])
     1.0
     """
@@ -186,7 +288,19 @@ def rmsstd(X: Any, labels: ArrayLike, *, per_column: bool = True) -> float:
 
 
 class PairCounts(NamedTuple):
-    """Pairs of rows that are together in both partitions, in the first alone, in the second alone, in neither."""
+    """Pairs of rows that are together in both partitions, in the first alone, in the second alone, in neither.
+
+    Parameters
+    ----------
+    both : int
+        Pairs together in both.
+    first : int
+        Pairs together in the first alone.
+    second : int
+        Pairs together in the second alone.
+    neither : int
+        Pairs together in neither.
+    """
 
     both: int
     first: int
@@ -197,6 +311,18 @@ class PairCounts(NamedTuple):
 def pair_counts(first: ArrayLike, second: ArrayLike) -> PairCounts:
     """Return how many of the n (n - 1) / 2 pairs of rows are together in which partition; labels are only names.
 
+    Parameters
+    ----------
+    first, second : array-like
+        The two partitions: a label for each row.
+
+    Returns
+    -------
+    PairCounts
+        Numbers of pairs.
+
+    Examples
+    --------
     >>> pair_counts([0, 0, 1, 1], [0, 0, 0, 1])
     PairCounts(both=1, first=1, second=2, neither=2)
     """
@@ -210,6 +336,18 @@ def jaccard(first: ArrayLike, second: ArrayLike) -> float:
 
     It is 1 for equal partitions, also when no two rows are together in either.
 
+    Parameters
+    ----------
+    first, second : array-like
+        The two partitions: a label for each row.
+
+    Returns
+    -------
+    float
+        The coefficient.
+
+    Examples
+    --------
     >>> jaccard([0, 0, 1, 1], ["x", "x", "x", "y"])
     0.25
     """
@@ -221,6 +359,18 @@ def jaccard(first: ArrayLike, second: ArrayLike) -> float:
 def fowlkes_mallows(first: ArrayLike, second: ArrayLike) -> float:
     """Return the Fowlkes-Mallows index sqrt(a / (a + b) * a / (a + c)); 0 when no pair is together in both.
 
+    Parameters
+    ----------
+    first, second : array-like
+        The two partitions: a label for each row.
+
+    Returns
+    -------
+    float
+        The index.
+
+    Examples
+    --------
     >>> round(fowlkes_mallows([0, 0, 1, 1], [0, 0, 0, 1]), 6)
     0.408248
     """
@@ -231,6 +381,18 @@ def fowlkes_mallows(first: ArrayLike, second: ArrayLike) -> float:
 def rand_index(first: ArrayLike, second: ArrayLike) -> float:
     """Return the Rand index 2 (a + d) / (n (n - 1)), the share of pairs on which the partitions agree; 1 for one row.
 
+    Parameters
+    ----------
+    first, second : array-like
+        The two partitions: a label for each row.
+
+    Returns
+    -------
+    float
+        The index.
+
+    Examples
+    --------
     >>> rand_index([0, 0, 1, 1], [0, 0, 0, 1])
     0.5
     """
@@ -250,8 +412,10 @@ def silhouette_samples(
 
     Parameters
     ----------
-    X : (n, d), or (n, n) distances; dense or sparse
-    labels : (n,)
+    X : array-like of shape (n, d), or (n, n)
+        Rows, dense or sparse, or distances.
+    labels : array-like of shape (n,)
+        Cluster of each row.
     metric : str or function of two rows
         A name that `sklearn.metrics.pairwise_distances` knows, or "precomputed": X holds the distances, with zeros on
         its diagonal.
@@ -260,6 +424,13 @@ def silhouette_samples(
     **kwds
         Parameters of the metric.
 
+    Returns
+    -------
+    ndarray
+        Silhouette of each row.
+
+    Examples
+    --------
     >>> silhouette_samples([[0.0], [1.0], [10.0]], [0, 0, 1]).round(3)
     array([0.9  , 0.889, 0.   ])
     """
@@ -381,6 +552,30 @@ def silhouette_score(
     """Return the average silhouette width, the mean over all rows, or over `sample_size` rows drawn by `random_state`
     and their distances to each other; the other parameters are those of `silhouette_samples`.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    labels : array-like
+        Cluster of each row.
+    metric : str or callable, default="euclidean"
+        As of `silhouette_samples`.
+    sample_size : int or None
+        Number of rows drawn; None: all.
+    random_state : int, RandomState or None
+        Seed of the choice of rows.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+    **kwds : object
+        Further parameters of the metric.
+
+    Returns
+    -------
+    float
+        The mean.
+
+    Examples
+    --------
     >>> round(silhouette_score([[0.0], [1.0], [10.0]], [0, 0, 1]), 3)
     0.596
     """
@@ -397,6 +592,24 @@ def distance_correlation(X: Any, Z: Any, *, max_rows: int = 1000, random_state: 
     1: pairs that are farther apart in X are farther apart in Z too; 0: Z tells nothing of it. Of more than `max_rows`
     rows so many are drawn.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    Z : array-like
+        The same rows, in other columns.
+    max_rows : int, default=1000
+        Largest number of rows that is looked at.
+    random_state : int, RandomState or None, default=0
+        Seed of the choice of rows.
+
+    Returns
+    -------
+    float
+        The correlation.
+
+    Examples
+    --------
     >>> distance_correlation([[0.0], [1.0], [3.0]], [[0.0, 0.0], [0.0, 2.0], [0.0, 6.0]])
     1.0
     """
@@ -412,7 +625,17 @@ def distance_correlation(X: Any, Z: Any, *, max_rows: int = 1000, random_state: 
 
 
 class Limited(NamedTuple):
-    """A share that was counted, and limits of the one on new data; NaN, 0 and 1 if there is no row to count."""
+    """A share that was counted, and limits of the one on new data; NaN, 0 and 1 if there is no row to count.
+
+    Parameters
+    ----------
+    value : float
+        The share.
+    low : float
+        Lower limit of that on new data.
+    high : float
+        Upper limit.
+    """
 
     value: float
     low: float
@@ -420,7 +643,23 @@ class Limited(NamedTuple):
 
 
 class ClassScore(NamedTuple):
-    """What is known of one class: how many rows it has, how many are said to be of it, and its scores."""
+    """What is known of one class: how many rows it has, how many are said to be of it, and its scores.
+
+    Parameters
+    ----------
+    label : object
+        The class.
+    rows : int
+        Number of rows that are of it.
+    said : int
+        Number of rows that are said to be of it.
+    precision : Limited
+        Share of the rows said to be of it that are.
+    recall : Limited
+        Share of its rows that are said to be.
+    f1 : Limited
+        Harmonic mean of both.
+    """
 
     label: Any
     rows: int
@@ -436,6 +675,22 @@ def class_scores(y: Any, said: Any, delta: float = 0.05) -> list[ClassScore]:
     `y` are the true labels of independent rows that had no part in fitting or choosing the classifier, and `said` what
     it says of them. Labels that are neither said nor true have no place.
 
+    Parameters
+    ----------
+    y : array-like
+        True labels.
+    said : array-like
+        Predicted labels.
+    delta : float, default=0.05
+        Probability with which some limit may fail.
+
+    Returns
+    -------
+    list of ClassScore
+        The scores of each class.
+
+    Examples
+    --------
     >>> found = class_scores(["cat", "cat", "dog", "dog"], ["cat", "dog", "dog", "dog"])
     >>> [(one.label, one.precision.value, one.recall.value) for one in found]
     [('cat', 1.0, 0.5), ('dog', 0.6666666666666666, 1.0)]

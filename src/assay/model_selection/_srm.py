@@ -29,7 +29,21 @@ from assay.params import Number, check, refuse
 
 @dataclass(frozen=True)
 class Candidate:
-    """One learner that was compared: its share of delta and its tightest bound (None: nothing below 1)."""
+    """One learner that was compared: its share of delta and its tightest bound (None: nothing below 1).
+
+    Parameters
+    ----------
+    name : str
+        Name of the learner.
+    learner : Learner
+        The fitted learner.
+    delta : str
+        Its share of delta.
+    claim : Claim or None
+        Its tightest bound; None: nothing below 1.
+    ledger : tuple of tuple of str
+        What delta was spent on.
+    """
 
     name: str
     learner: Learner

@@ -214,7 +214,21 @@ def _fold_votes(block: Block, members: list[Any], places: list[np.ndarray], n_cl
 
 
 class ValidatedChoice(NamedTuple):
-    """The parameters tried and their validation scores, the best of them, its model, and its score on the test rows."""
+    """The parameters tried and their validation scores, the best of them, its model, and its score on the test rows.
+
+    Parameters
+    ----------
+    tried : list of dict
+        The parameters tried.
+    scores : ndarray
+        Their validation scores.
+    parameters : dict
+        The best of them.
+    model : learner
+        Its model.
+    test_score : float
+        Score on the test rows.
+    """
 
     tried: list[dict[str, Any]]
     scores: np.ndarray
@@ -224,7 +238,17 @@ class ValidatedChoice(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Row numbers of three disjoint parts, each in increasing order."""
+    """Row numbers of three disjoint parts, each in increasing order.
+
+    Parameters
+    ----------
+    train : ndarray
+        Numbers of the training rows.
+    validation : ndarray
+        Numbers of the validation rows.
+    test : ndarray
+        Numbers of the test rows.
+    """
 
     train: np.ndarray
     validation: np.ndarray
@@ -235,6 +259,26 @@ def choose_on_validation(learner: Any, grid: Any, X: Any, y: Any, parts: Parts) 
     """Fit the learner to the training rows with each parameter of the grid, choose by the score on the validation rows
     (the first of equal ones), and score the chosen model on the test rows, once.
 
+    Parameters
+    ----------
+    learner : learner
+        Learner that can be cloned and fitted.
+    grid : dict or list of dict
+        Values of the parameters.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    parts : Parts
+        Row numbers of the three parts.
+
+    Returns
+    -------
+    ValidatedChoice
+        The choice.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from assay.model_selection import three_way_split
     >>> from assay.linear_model import LogisticRegression
@@ -258,7 +302,19 @@ def choose_on_validation(learner: Any, grid: Any, X: Any, y: Any, parts: Parts) 
 
 
 class PenaltyPath(NamedTuple):
-    """For each strength of a penalty the training loss, the penalty r(f) and the model."""
+    """For each strength of a penalty the training loss, the penalty r(f) and the model.
+
+    Parameters
+    ----------
+    strengths : ndarray
+        Strengths of the penalty.
+    losses : ndarray
+        Training loss for each.
+    penalties : ndarray
+        Penalty of the model for each.
+    models : list of object
+        The models.
+    """
 
     strengths: np.ndarray
     losses: np.ndarray
@@ -290,6 +346,30 @@ def penalty_path(
     penalty cannot rise, if each fit is a minimum. `loss(y, predictions)` is the mean squared error of a regression and
     the error rate of a classifier by default.
 
+    Parameters
+    ----------
+    learner : learner
+        Learner that can be cloned and fitted.
+    parameter : str
+        Name of the learner's parameter.
+    strengths : iterable of float
+        Its values.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    penalty : str or callable, default="squared length"
+        Name of the penalty, or a function of a model.
+    loss : callable or None
+        Loss of a model on rows; None: the usual one.
+
+    Returns
+    -------
+    PenaltyPath
+        Losses and penalties.
+
+    Examples
+    --------
     >>> from assay.linear_model import Ridge
     >>> path = penalty_path(Ridge(), "alpha", [0.0, 1.0, 10.0], [[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
     >>> path.penalties.round(3).tolist()
@@ -323,13 +403,24 @@ def three_way_split(
 
     Parameters
     ----------
-    rows : number of rows
-    shares : three positive numbers that sum to 1
-    stratify : labels of the rows, optional
+    rows : int
+        Number of rows.
+    shares : sequence of float, default=(0.6, 0.2, 0.2)
+        Three positive numbers that sum to 1.
+    stratify : array-like or None
+        Labels of the rows; None: a plain draw.
         Each part then has its share of every class, to within one row. (Bounds of `certify` ask for a plain draw:
         rows that are held out by class are not independent draws.)
-    random_state : seed
+    random_state : int, RandomState or None
+        Seed of the draw.
 
+    Returns
+    -------
+    Parts
+        The row numbers.
+
+    Examples
+    --------
     >>> parts = three_way_split(10, random_state=0)
     >>> [len(part) for part in parts]
     [6, 2, 2]

@@ -19,6 +19,18 @@ _DRAWS = 200
 def code_distance(code: Any) -> int:
     """Return the least number of bits in which two words differ; bits where either is 0 do not count.
 
+    Parameters
+    ----------
+    code : array-like
+        A row of -1, 0 and +1 for each class.
+
+    Returns
+    -------
+    int
+        Number of bits.
+
+    Examples
+    --------
     >>> code_distance([[1, 1, 1], [-1, -1, 1], [-1, 1, -1]])
     2
     """
@@ -42,6 +54,18 @@ def corrected_bits(code: np.ndarray) -> int:
 def exhaustive_code(classes: int) -> np.ndarray:
     """Return all 2^(K-1) - 1 ways to cut the classes in two; the distance is 2^(K-2).
 
+    Parameters
+    ----------
+    classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray
+        The code: a row for each class.
+
+    Examples
+    --------
     >>> exhaustive_code(3).tolist()
     [[1, 1, 1], [-1, -1, 1], [-1, 1, -1]]
     """
@@ -56,6 +80,18 @@ def exhaustive_code(classes: int) -> np.ndarray:
 def pairs_code(classes: int) -> np.ndarray:
     """Return a ternary bit for every pair of classes, (0, 1), (0, 2), ...: one against one as a code.
 
+    Parameters
+    ----------
+    classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray
+        The code: a row for each class.
+
+    Examples
+    --------
     >>> pairs_code(3).tolist()
     [[-1, -1, 0], [1, 0, -1], [0, 1, 1]]
     """
@@ -66,12 +102,42 @@ def pairs_code(classes: int) -> np.ndarray:
 
 
 def random_code(classes: int, bits: int, random: np.random.RandomState) -> np.ndarray:
-    """Return the best of many codes drawn with fair bits, by the least distance of two words."""
+    """Return the best of many codes drawn with fair bits, by the least distance of two words.
+
+    Parameters
+    ----------
+    classes : int
+        Number of classes.
+    bits : int
+        Number of columns.
+    random : RandomState
+        Random generator.
+
+    Returns
+    -------
+    ndarray
+        The code: a row for each class.
+    """
     return _best(classes, bits, random, lambda shape: random.choice([-1, 1], size=shape))
 
 
 def ternary_code(classes: int, bits: int, random: np.random.RandomState) -> np.ndarray:
-    """Return the best of many codes whose entries are 0 with probability 1/2, by the least distance of two words."""
+    """Return the best of many codes whose entries are 0 with probability 1/2, by the least distance of two words.
+
+    Parameters
+    ----------
+    classes : int
+        Number of classes.
+    bits : int
+        Number of columns.
+    random : RandomState
+        Random generator.
+
+    Returns
+    -------
+    ndarray
+        The code: a row for each class.
+    """
     return _best(classes, bits, random, lambda shape: random.choice([-1, 0, 0, 1], size=shape))
 
 
@@ -108,6 +174,20 @@ def bch_code(classes: int, bits: int) -> np.ndarray:
     Any words of the code keep its distance, but a few of them have columns that repeat, which are left out: of many
     choices of words, always the same, that with the largest distance afterwards is kept.
 
+    Parameters
+    ----------
+    classes : int
+        Number of classes.
+    bits : int
+        Number of columns.
+
+    Returns
+    -------
+    ndarray
+        The code: a row for each class.
+
+    Examples
+    --------
     >>> code = bch_code(16, 31)
     >>> code.shape[1] > 20, code_distance(code) > 8
     (True, True)

@@ -166,6 +166,26 @@ def learn_boltzmann(
 
     Without hidden units the likelihood is concave, and its maximum has the means and pair frequencies of the data.
 
+    Parameters
+    ----------
+    V : array-like
+        Rows of 0 and 1.
+    n_hidden : int, default=0
+        Number of hidden units.
+    steps : int, default=500
+        Largest number of steps.
+    tol : float, default=1e-09
+        Gain of the likelihood that ends the ascent.
+    random_state : int, RandomState or None
+        Seed of what is drawn.
+
+    Returns
+    -------
+    Learnt
+        The machine and its likelihood.
+
+    Examples
+    --------
     >>> rows = [[0, 0], [1, 1], [1, 1], [0, 0], [0, 1], [1, 0]]
     >>> found = learn_boltzmann(rows)
     >>> (found.machine.distribution()[1] * 6).round(3).tolist()  # states 00, 01, 10, 11

@@ -320,6 +320,26 @@ def lambda_by_cross_validation(model: Any, X: Any, y: Any, grid: Sequence[float]
 
     Errors are the misclassified share, or 1 - R^2 of a regression, means over the folds.
 
+    Parameters
+    ----------
+    model : learner
+        Network with the other parameters.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    grid : sequence of float, default=LAMBDAS
+        Values to try.
+    folds : int or splitter, default=5
+        Number of folds, or what draws them.
+
+    Returns
+    -------
+    Trial
+        Error of each, and the best.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from assay.neural_network import MLPClassifier
     >>> X, y = load_iris(return_X_y=True)
@@ -340,6 +360,26 @@ def hidden_units_by_trial(
 
     A share `validation` of the rows is kept out once, the same for all sizes. Choosing by these rows uses them up: a
     statement about new data needs others.
+
+    Parameters
+    ----------
+    model : learner
+        Network with the other parameters.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    sizes : sequence of object
+        Hidden layer sizes to try.
+    validation : float, default=0.25
+        Share of the rows that is kept out.
+    random_state : int, RandomState or None, default=0
+        Seed of what is drawn.
+
+    Returns
+    -------
+    Trial
+        Error of each, and the best.
     """
     values = _values("sizes", sizes)
     y = np.asarray(y)

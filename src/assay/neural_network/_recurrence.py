@@ -274,7 +274,15 @@ def gradient_length(net: Weights, sums: list[np.ndarray], n: int, alpha: float) 
 
 
 class LayerInformation(NamedTuple):
-    """For the rows themselves, each hidden layer and the outputs: I(X; Z) and I(Z; Y), in bits."""
+    """For the rows themselves, each hidden layer and the outputs: I(X; Z) and I(Z; Y), in bits.
+
+    Parameters
+    ----------
+    about_rows : ndarray
+        I(X; Z) of each layer.
+    about_labels : ndarray
+        I(Z; Y) of each layer.
+    """
 
     about_rows: np.ndarray
     about_labels: np.ndarray
@@ -285,6 +293,24 @@ def layer_information(model: Any, X: Any, y: Any, *, bins: int = 30) -> LayerInf
 
     Each unit's values are cut into `bins` of equal width between its least and its largest value.
 
+    Parameters
+    ----------
+    model : learner
+        Fitted network.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    bins : int, default=30
+        Number of bins of each unit's values.
+
+    Returns
+    -------
+    LayerInformation
+        Bits about rows and labels.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from assay.neural_network import MLPClassifier, layer_information
     >>> X = np.random.default_rng(0).normal(size=(200, 3))

@@ -14,7 +14,19 @@ from scipy.optimize import linprog
 
 
 class Residuals(NamedTuple):
-    """Largest violations: stationarity, primal feasibility, sign of the multipliers, complementarity."""
+    """Largest violations: stationarity, primal feasibility, sign of the multipliers, complementarity.
+
+    Parameters
+    ----------
+    stationarity : float
+        Largest entry of the gradient of the Lagrangian.
+    primal : float
+        Largest violation of a constraint.
+    dual : float
+        Largest negative multiplier.
+    complementarity : float
+        Largest product of a multiplier and its slack.
+    """
 
     stationarity: float
     primal: float
@@ -26,6 +38,23 @@ class Residuals(NamedTuple):
 class QuadraticProgramme:
     """A convex quadratic programme; Q must be symmetric positive semidefinite.
 
+    Parameters
+    ----------
+    Q : array-like
+        Matrix of the quadratic term.
+    p : array-like
+        Vector of the linear term.
+    A : array-like
+        Matrix of the inequalities A u <= c.
+    c : array-like
+        Right-hand sides of the inequalities.
+    R : array-like or None
+        Matrix of the equalities R u = v; None: there are none.
+    v : array-like or None
+        Right-hand sides of the equalities.
+
+    Examples
+    --------
     >>> problem = QuadraticProgramme(np.eye(1), [0.0], [[1.0]], [2.0])  # 1/2 u^2 subject to u >= 2
     >>> found = problem.solve()
     >>> found.u.round(6).tolist(), found.multipliers.round(6).tolist()
@@ -123,7 +152,19 @@ class QuadraticProgramme:
 
 
 class Solved(NamedTuple):
-    """The minimiser, multipliers of the inequalities and equalities, and the duality gap that they leave."""
+    """The minimiser, multipliers of the inequalities and equalities, and the duality gap that they leave.
+
+    Parameters
+    ----------
+    u : ndarray
+        The minimiser.
+    multipliers : ndarray
+        Multipliers of the inequalities.
+    equality : ndarray
+        Multipliers of the equalities.
+    gap : float
+        Duality gap that they leave.
+    """
 
     u: np.ndarray
     multipliers: np.ndarray
@@ -145,6 +186,26 @@ def lagrange_point(
     `slope` and `curve` give gradient and Hessian of f; `constraint` gives value, gradient and Hessian of g,
     and g(x) = 0 is
     wanted. The point is a saddle of f + lambda g, neither its maximum nor its minimum.
+
+    Parameters
+    ----------
+    slope : callable
+        Gradient of the objective f.
+    curve : callable
+        Hessian of f.
+    constraint : callable
+        Value, gradient and Hessian of g, where g(x) = 0 is asked for.
+    x : array-like
+        Where the search begins.
+    tol : float, default=1e-12
+        Largest violation that ends the search.
+    max_iter : int, default=100
+        Largest number of steps.
+
+    Returns
+    -------
+    tuple of ndarray, float
+        The point and its multiplier.
     """
     x = np.array(x, dtype=np.float64)
     _, normal, _ = constraint(x)
@@ -167,6 +228,24 @@ def rescaled(w: Any, b: float, X: Any, labels: Any) -> tuple[np.ndarray, float]:
     |w|^2 subject to
     y_i f_i >= 1 the minimum is exactly one.
 
+    Parameters
+    ----------
+    w : array-like
+        Normal of the hyperplane.
+    b : float
+        Intercept.
+    X : array-like
+        Rows.
+    labels : array-like
+        Labels -1 and +1.
+
+    Returns
+    -------
+    tuple of ndarray, float
+        w and b.
+
+    Examples
+    --------
     >>> rescaled([2.0], 0.0, [[1.0], [-1.0]], [1, -1])
     (array([1.]), 0.0)
     """
@@ -178,7 +257,21 @@ def rescaled(w: Any, b: float, X: Any, labels: Any) -> tuple[np.ndarray, float]:
 
 
 class LinearOptimum(NamedTuple):
-    """x, c'x, the dual variables lambda >= 0 of A x >= b, b' lambda, and the duality gap c'x - b' lambda >= 0."""
+    """x, c'x, the dual variables lambda >= 0 of A x >= b, b' lambda, and the duality gap c'x - b' lambda >= 0.
+
+    Parameters
+    ----------
+    x : ndarray
+        The minimiser.
+    value : float
+        c'x.
+    dual : ndarray
+        Dual variables.
+    dual_value : float
+        b' lambda.
+    gap : float
+        c'x - b' lambda.
+    """
 
     x: np.ndarray
     value: float
@@ -193,6 +286,27 @@ def solve(c: Any, A: Any, b: Any) -> LinearOptimum:
     Both are the same (strong duality); `gap` is what the solver, HiGHS, leaves between them. A problem without a
     feasible point, or whose minimum is minus infinity, is refused.
 
+    Parameters
+    ----------
+    c : array-like
+        Costs c of the objective c'x.
+    A : array-like
+        Matrix of the constraints A x >= b.
+    b : array-like
+        Right-hand sides of the constraints.
+
+    Returns
+    -------
+    LinearOptimum
+        Minimiser, dual variables and gap.
+
+    Raises
+    ------
+    ValueError
+        No point is feasible, or the objective is unbounded.
+
+    Examples
+    --------
     >>> found = solve([1.0, 1.0], [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 2.0, 5.0])
     >>> round(found.value, 9), [round(float(l), 9) for l in found.dual]
     (5.0, [0.0, 0.0, 1.0])
@@ -217,6 +331,16 @@ def weak_separator(signed: np.ndarray) -> np.ndarray | None:
 
     Maximises sum_i <w, a_i> over |w_j| <= 1; rows are scaled to unit length first. The maximum is 0 iff there
     is none.
+
+    Parameters
+    ----------
+    signed : ndarray
+        Rows, those of one class negated.
+
+    Returns
+    -------
+    ndarray or None
+        The normal, or None.
     """
     norms = np.linalg.norm(signed, axis=1)
     unit = signed[norms > 0] / norms[norms > 0, None]
@@ -233,6 +357,20 @@ def intersecting_hulls(X: np.ndarray, y: np.ndarray, intercept: bool) -> np.ndar
     Gordan: there is no (w, b) with y_i (<w, x_i> + b) > 0 for all i iff some lambda >= 0, not 0, has
     sum lambda_i y_i (x_i, 1) = 0. A vertex of that polytope has few non-zero entries; they are verified in
     rationals.
+
+    Parameters
+    ----------
+    X : ndarray
+        Rows.
+    y : ndarray
+        Labels 0 and 1.
+    intercept : bool
+        Whether hyperplanes have an intercept.
+
+    Returns
+    -------
+    ndarray or None
+        Numbers of the rows, or None.
     """
     augmented = np.column_stack([X, np.ones(len(X))]) if intercept else X
     signed = augmented * (2.0 * y - 1.0)[:, None]

@@ -33,7 +33,19 @@ Gradient = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 @dataclass(frozen=True)
 class Rule:
     """How gradients become moves: `name`, and the numbers that the formulas above call lambda (l), a and
-    eps."""
+    eps.
+
+    Parameters
+    ----------
+    name : str, default="plain"
+        Name of the rule.
+    inertia : float, default=0.9
+        Share of the last move that is kept.
+    memory : float, default=0.999
+        Share of the mean of squared gradients that is kept.
+    eps : float, default=1e-08
+        What is added to denominators.
+    """
 
     name: str = "plain"
     inertia: float = 0.9
@@ -88,6 +100,17 @@ class Schedule:
     decay t); "invscaling" eta / (t + 1)^decay;
     "optimal" 1 / (decay t + 1 / eta), the rate for a decay-strongly convex objective, never above eta.
 
+    Parameters
+    ----------
+    name : str, default="constant"
+        Name of the schedule.
+    eta : float, default=0.01
+        Learning rate at the start.
+    decay : float, default=0.0
+        How fast it falls.
+
+    Examples
+    --------
     >>> Schedule("inverse", 1.0, 0.5)(2)
     0.5
     """
@@ -125,6 +148,19 @@ class Stop:
     `gradient` on |g|, `change` on |w - w before| and `gain` on the fall of the objective, per epoch;
     `patience` epochs in
     which neither validation loss nor (without validation) objective improved by more than `gain`.
+
+    Parameters
+    ----------
+    epochs : int, default=100
+        Largest number of epochs.
+    gradient : float, default=0.0
+        Norm of the gradient that ends the descent.
+    change : float, default=0.0
+        Change of the weights in an epoch that ends it.
+    gain : float, default=0.0
+        Fall of the objective in an epoch that ends it.
+    patience : int or None
+        Epochs without improvement that end it; None: any number.
     """
 
     epochs: int = 100
@@ -139,7 +175,23 @@ PLAIN, SLOW, HUNDRED_EPOCHS = Rule(), Schedule(), Stop()
 
 class Trace(NamedTuple):
     """Per epoch: mean objective of its batches, norm of its mean gradient, validation loss (NaN without),
-    rate, seconds."""
+    rate, seconds.
+
+    Parameters
+    ----------
+    objective : ndarray
+        Mean objective of the batches of each epoch.
+    gradient : ndarray
+        Norm of their mean gradient.
+    validation : ndarray
+        Validation loss, or NaN.
+    rate : ndarray
+        Learning rate.
+    seconds : ndarray
+        Time since the start.
+    path : ndarray
+        The points after each epoch, if they were asked for.
+    """
 
     objective: np.ndarray
     gradient: np.ndarray
@@ -150,7 +202,21 @@ class Trace(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Where a descent ended, how many updates and epochs it made, why it stopped, and its trace."""
+    """Where a descent ended, how many updates and epochs it made, why it stopped, and its trace.
+
+    Parameters
+    ----------
+    x : ndarray
+        Where it ended.
+    updates : int
+        Number of updates.
+    epochs : int
+        Number of epochs.
+    reason : str
+        Name of the rule that ended it.
+    trace : Trace
+        What was recorded.
+    """
 
     x: np.ndarray
     updates: int
@@ -162,6 +228,20 @@ class Descent(NamedTuple):
 def updates_per_epoch(n_rows: int, batch_size: int) -> int:
     """Return how many batches an epoch has: ceil(n / B).
 
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    batch_size : int
+        Rows of a batch; None: all.
+
+    Returns
+    -------
+    int
+        Number of batches.
+
+    Examples
+    --------
     >>> updates_per_epoch(60_000, 1), updates_per_epoch(60_000, 60_000), updates_per_epoch(10, 4)
     (60000, 1, 3)
     """
@@ -169,7 +249,22 @@ def updates_per_epoch(n_rows: int, batch_size: int) -> int:
 
 
 def batches(n_rows: int, batch_size: int, random: np.random.Generator) -> list[np.ndarray]:
-    """Return the rows of one epoch in a fresh random order, cut into batches; each row occurs once."""
+    """Return the rows of one epoch in a fresh random order, cut into batches; each row occurs once.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    batch_size : int
+        Rows of a batch; None: all.
+    random : Generator
+        Random generator.
+
+    Returns
+    -------
+    list of ndarray
+        Numbers of the rows of each batch.
+    """
     order = random.permutation(n_rows)
     return [order[start : start + batch_size] for start in range(0, n_rows, batch_size)]
 
@@ -198,6 +293,40 @@ def descend(
     A loss that is not finite, or 1e6 times the first one in size, ends the run as "diverged" with the last
     sound x.
 
+    Parameters
+    ----------
+    gradient : callable
+        `gradient(x, rows)` returns mean loss and gradient of those rows.
+    x : array-like
+        Where the search begins.
+    n_rows : int, default=1
+        Number of rows.
+    batch_size : int or None
+        Rows of a batch; None: all.
+    rule : Rule, default=PLAIN
+        How gradients become moves.
+    schedule : Schedule, default=SLOW
+        Learning rate by update.
+    stop : Stop, default=HUNDRED_EPOCHS
+        When to end.
+    validation : callable or None
+        Validation loss of a point; None: none.
+    noise : float, default=0.0
+        Standard deviation of the noise added to gradients.
+    seed : int or None, default=0
+        Seed of what is drawn.
+    keep_path : bool, default=False
+        Whether the points are recorded.
+    on_epoch : callable
+        Called with point, objective and norm after each epoch: True ends the descent.
+
+    Returns
+    -------
+    Descent
+        Where it ended, and its trace.
+
+    Examples
+    --------
     >>> half = Schedule(eta=0.5)
     >>> found = descend(lambda x, rows: (x @ x / 2, x), [4.0], schedule=half, stop=Stop(epochs=3))
     >>> found.x.tolist(), found.reason
@@ -270,6 +399,18 @@ def _fired(stop: Stop, log: list[tuple[float, ...]], change: float, waited: int)
 def oscillates(trace: Trace) -> bool:
     """Tell whether the objective rose in at least a quarter of the epochs: the learning rate is too high.
 
+    Parameters
+    ----------
+    trace : Trace
+        The trace of a descent.
+
+    Returns
+    -------
+    bool
+        Whether it does.
+
+    Examples
+    --------
     >>> wild = Schedule(eta=2.1)
     >>> steps = descend(lambda x, rows: (x @ x / 2, x), [1.0], schedule=wild, stop=Stop(epochs=20))
     >>> oscillates(steps.trace)
@@ -283,6 +424,22 @@ def check_gradient(value: Callable[[np.ndarray], float], gradient: np.ndarray, x
     """Return the largest difference between `gradient` and central differences of `value` at x, relative to
     its size.
 
+    Parameters
+    ----------
+    value : callable
+        The function that is minimised.
+    gradient : ndarray
+        The gradient at x.
+    x : ndarray
+        Where it is checked.
+
+    Returns
+    -------
+    float
+        The relative difference.
+
+    Examples
+    --------
     >>> check_gradient(lambda x: float(x @ x), np.array([2.0, 4.0]), np.array([1.0, 2.0])) < 1e-6
     True
     """
@@ -303,7 +460,17 @@ Function = Callable[[np.ndarray], float]
 
 
 class Best(NamedTuple):
-    """The best point found, its value, and the best value after each run, step or generation."""
+    """The best point found, its value, and the best value after each run, step or generation.
+
+    Parameters
+    ----------
+    x : ndarray
+        The best point.
+    value : float
+        Its value.
+    history : ndarray
+        Best value after each run, step or generation.
+    """
 
     x: np.ndarray
     value: float
@@ -313,6 +480,22 @@ class Best(NamedTuple):
 def stationary_kind(gradient: Any, hessian: Any, tol: float = 1e-8) -> str:
     """Return "minimum", "maximum", "saddle", "flat" (some curvature is zero) or "not stationary".
 
+    Parameters
+    ----------
+    gradient : array-like
+        Gradient at the point.
+    hessian : array-like
+        Hessian at the point.
+    tol : float, default=1e-08
+        What counts as zero.
+
+    Returns
+    -------
+    str
+        Name of the kind.
+
+    Examples
+    --------
     >>> stationary_kind([0.0, 0.0], [[2.0, 0.0], [0.0, -2.0]])
     'saddle'
     """
@@ -328,7 +511,20 @@ def stationary_kind(gradient: Any, hessian: Any, tol: float = 1e-8) -> str:
 
 
 def multi_start(minimise: Callable[[np.ndarray], tuple[np.ndarray, float]], starts: Iterable[Any]) -> Best:
-    """Run `minimise(start)`, which returns a point and its value, from each start; keep the lowest."""
+    """Run `minimise(start)`, which returns a point and its value, from each start; keep the lowest.
+
+    Parameters
+    ----------
+    minimise : callable
+        Returns a point and its value, from a start.
+    starts : iterable of object
+        Starting points.
+
+    Returns
+    -------
+    Best
+        The best point.
+    """
     best, history = (np.empty(0), math.inf), []
     for start in starts:
         x, value = minimise(np.asarray(start, dtype=np.float64))
@@ -341,6 +537,20 @@ def multi_start(minimise: Callable[[np.ndarray], tuple[np.ndarray, float]], star
 def acceptance(rise: float, temperature: float) -> float:
     """Return the probability of accepting a step that raises the value: min(1, exp(-rise / T)) (Metropolis).
 
+    Parameters
+    ----------
+    rise : float
+        By how much the value would rise.
+    temperature : float
+        Temperature, above 0.
+
+    Returns
+    -------
+    float
+        The probability.
+
+    Examples
+    --------
     >>> acceptance(2.0, 1.0) == math.exp(-2.0)
     True
     """
@@ -359,7 +569,32 @@ def anneal(
     stop: Callable[[], bool] = lambda: False,
 ) -> Best:
     """Simulated annealing: normal steps, worse points accepted by `acceptance`, T falling geometrically from
-    hot to cold. Ends early when `stop()`, asked after each step, says so."""
+    hot to cold. Ends early when `stop()`, asked after each step, says so.
+
+    Parameters
+    ----------
+    value : callable
+        The function that is minimised.
+    x : array-like
+        Where the search begins.
+    step : float, default=0.5
+        Standard deviation of a step.
+    hot : float, default=1.0
+        Temperature at the start.
+    cold : float, default=0.001
+        Temperature at the end.
+    steps : int, default=5000
+        Number of steps.
+    seed : int or None, default=0
+        Seed of what is drawn.
+    stop : callable, default=lambda: False
+        Asked after each step: True ends the search.
+
+    Returns
+    -------
+    Best
+        The best point.
+    """
     random = np.random.default_rng(seed)
     x = np.array(x, dtype=np.float64)
     here, best, history = float(value(x)), (x, float(value(x))), []
@@ -394,6 +629,32 @@ def evolve(
 
     `mutation` is the share of entries mutated, by a tenth of the box that shrinks over the generations. Ends early
     when `stop()`, asked before each generation, says so.
+
+    Parameters
+    ----------
+    value : callable
+        The function that is minimised.
+    low : array-like
+        Smallest value of each entry.
+    high : array-like
+        Largest value of each entry.
+    size : int, default=40
+        Number of points of a generation.
+    generations : int, default=100
+        Number of generations.
+    mutation : float, default=0.1
+        Share of the entries that are mutated.
+    elite : int, default=2
+        Number of best points that are kept.
+    seed : int or None, default=0
+        Seed of what is drawn.
+    stop : callable, default=lambda: False
+        Asked after each step: True ends the search.
+
+    Returns
+    -------
+    Best
+        The best point.
     """
     random = np.random.default_rng(seed)
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)

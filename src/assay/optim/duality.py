@@ -35,31 +35,100 @@ _LEAST = 1e-150  # smaller dual variables are zero in a certificate
 
 
 def outward(gap: float) -> float:
-    """Return the gap to publish: a little more than computed."""
+    """Return the gap to publish: a little more than computed.
+
+    Parameters
+    ----------
+    gap : float
+        The gap as computed.
+
+    Returns
+    -------
+    float
+        The gap, rounded up.
+    """
     return gap * (1 + 1e-6) + 1e-12
 
 
 def enclosure(name: str, gap: float, strength: float, **more: Any) -> Claim:
     """Return claim solution.enclosure: with a `strength`-strongly convex penalty, |w - w*| <= sqrt(2 gap /
-    strength)."""
+    strength).
+
+    Parameters
+    ----------
+    name : str
+        Name of the learner's objective.
+    gap : float
+        Upper bound of the suboptimality.
+    strength : float
+        Strong convexity of the penalty.
+    **more : object
+        Further parameters of the claim.
+
+    Returns
+    -------
+    Claim
+        The claim.
+    """
     value = math.sqrt(2 * gap / strength) * (1 + 1e-9)
     return Claim("solution.enclosure", value, params={"gap": name, "strength": strength, **more})
 
 
 def gamma(rows: Rows) -> float:
     """Return the relative error of a sum over all rows of products of scores: gamma_k, k = 16 (n + d +
-    16)."""
+    16).
+
+    Parameters
+    ----------
+    rows : Rows
+        The training rows, read block by block.
+
+    Returns
+    -------
+    float
+        The relative error.
+    """
     k = 16 * (rows.n_rows + rows.n_features + 16)
     return k * _UNIT / (1 - k * _UNIT)
 
 
 def score_rounding(rows: Rows, coef: np.ndarray, intercept: Any) -> np.ndarray:
-    """Return for each score column a bound on the rounding of any row's score, doubled."""
+    """Return for each score column a bound on the rounding of any row's score, doubled.
+
+    Parameters
+    ----------
+    rows : Rows
+        The training rows, read block by block.
+    coef : ndarray
+        Weights, a row for each score.
+    intercept : float or ndarray
+        Intercept of each score.
+
+    Returns
+    -------
+    ndarray
+        Bound for each score column.
+    """
     return score_error(rows.largest_entries[None, :], coef, intercept)[0]
 
 
 def score_error(X: np.ndarray, coef: np.ndarray, intercept: Any) -> np.ndarray:
-    """Return (n, k) twice the bound gamma_(2d+4) (sum_j |w_j| |x_ij| + |b|) on the rounding of each score."""
+    """Return (n, k) twice the bound gamma_(2d+4) (sum_j |w_j| |x_ij| + |b|) on the rounding of each score.
+
+    Parameters
+    ----------
+    X : ndarray
+        Rows of a block.
+    coef : ndarray
+        Weights, a row for each score.
+    intercept : float or ndarray
+        Intercept of each score.
+
+    Returns
+    -------
+    ndarray
+        Bound of the rounding of each score.
+    """
     k = 2 * X.shape[1] + 4
     magnitude = np.abs(X) @ np.abs(np.atleast_2d(coef)).T + np.abs(np.atleast_1d(intercept))
     return 2 * k * _UNIT / (1 - k * _UNIT) * magnitude
@@ -78,7 +147,22 @@ class _Residuals(NamedTuple):
 
 
 def residual_sums(rows: Rows, coef: np.ndarray, intercept: Any) -> _Residuals:
-    """Return the sums over rows that the gap and the gradient of the squared loss need."""
+    """Return the sums over rows that the gap and the gradient of the squared loss need.
+
+    Parameters
+    ----------
+    rows : Rows
+        The training rows, read block by block.
+    coef : ndarray
+        Weights, a row for each score.
+    intercept : float or ndarray
+        Intercept of each score.
+
+    Returns
+    -------
+    tuple
+        The sums.
+    """
     return rows.sum(_residual_sums, np.atleast_2d(coef), np.atleast_1d(intercept))
 
 
@@ -96,6 +180,24 @@ def ridge_gap(rows: Rows, coef: np.ndarray, intercept: Any, alpha: float, free_i
     With theta_i = s_i (r_i - r0), r0 the weighted mean residual (0 without intercept), the gap is
     r0^2 sum(s) / 2 + |X^T theta - alpha w|^2 / (2 alpha). A theta_i that is rounded adds half its error
     squared.
+
+    Parameters
+    ----------
+    rows : Rows
+        The training rows, read block by block.
+    coef : ndarray
+        Weights, a row for each score.
+    intercept : float or ndarray
+        Intercept of each score.
+    alpha : float
+        Weight of the penalty.
+    free_intercept : bool
+        Whether there is an intercept without penalty.
+
+    Returns
+    -------
+    float
+        Upper bound of the gap.
     """
     sums = residual_sums(rows, coef, intercept)
     mean = sums.plain / sums.weight if free_intercept else np.zeros_like(sums.plain)
@@ -126,6 +228,26 @@ def logistic_gap(
     y_i x_i, and the first sum is at most (1 - t)^2 sum C_i exp(-z_i) over that class, since kl(p || q) <= (p
     - q)^2 / (q (1 - q)). Far from the optimum that is a poor bound, and another pass sums the divergence
     itself.
+
+    Parameters
+    ----------
+    rows : Rows
+        The training rows, read block by block.
+    coef : ndarray
+        Weights, a row for each score.
+    intercept : float or ndarray
+        Intercept of each score.
+    C : float
+        Weight of the losses.
+    class_weight : ndarray
+        Weight of each class.
+    free_intercept : bool
+        Whether there is an intercept without penalty.
+
+    Returns
+    -------
+    float
+        Upper bound of the gap.
     """
     w, b = np.ravel(coef), float(np.ravel(intercept)[0])
     cost = C * class_weight
@@ -187,6 +309,26 @@ def multinomial_gap(
 
     p_i = softmax(s_i), with a free intercept mixed with a constant row so that sum C_i p_i equals the weight
     of each class; the gap is sum C_i KL(p_i || softmax(s_i)) + 1/2 |W - V|^2, V = sum C_i (e_y - p_i) x_i.
+
+    Parameters
+    ----------
+    rows : Rows
+        The training rows, read block by block.
+    coef : ndarray
+        Weights, a row for each score.
+    intercept : float or ndarray
+        Intercept of each score.
+    C : float
+        Weight of the losses.
+    class_weight : ndarray
+        Weight of each class.
+    free_intercept : bool
+        Whether there is an intercept without penalty.
+
+    Returns
+    -------
+    float
+        Upper bound of the gap.
     """
     cost = C * class_weight
     sums = rows.sum(_shares, coef, intercept, cost)
@@ -233,7 +375,21 @@ def _mixed_divergence(
 
 
 class Claimed(NamedTuple):
-    """A loss as claims know it: its name and parameters there, its dual, and how many of it the learner's loss is."""
+    """A loss as claims know it: its name and parameters there, its dual, and how many of it the learner's loss is.
+
+    Parameters
+    ----------
+    name : str
+        Name of the loss in claims.
+    params : dict
+        Its parameters in claims.
+    labels : bool
+        Whether it is a loss of labels.
+    dual : Dual
+        Its dual.
+    factor : float, default=1.0
+        How many of it the learner's loss is.
+    """
 
     name: str
     params: dict[str, float]
@@ -243,7 +399,20 @@ class Claimed(NamedTuple):
 
 
 def claimed(name: str, epsilon: float = 0.0) -> Claimed:
-    """Return how claims speak of a learner's loss: the absolute error is two quantile losses of level 1/2."""
+    """Return how claims speak of a learner's loss: the absolute error is two quantile losses of level 1/2.
+
+    Parameters
+    ----------
+    name : str
+        Name of the loss.
+    epsilon : float, default=0.0
+        Half the width of the tube in which the loss is 0.
+
+    Returns
+    -------
+    Claimed
+        The loss as claims name it.
+    """
     halves = name == "absolute_error"
     loss = quantile(0.5) if halves else named(name, epsilon)
     if loss.dual is None:
@@ -259,7 +428,29 @@ def claimed(name: str, epsilon: float = 0.0) -> Claimed:
 class PenalisedProblem(NamedTuple):
     """What a fit minimised: the loss and its epsilon, the penalties (l1 None: it has none), C, whether there is a b,
     the constant column of which b is a penalised coefficient (0: b is free), the weights of the classes, and of more
-    than two the one that is told from the rest."""
+    than two the one that is told from the rest.
+
+    Parameters
+    ----------
+    loss : str
+        Name of the loss.
+    l2 : float
+        Weight of the squares.
+    C : float
+        Weight of the losses.
+    intercept : bool
+        Whether there is an intercept.
+    l1 : float or None
+        Weight of the absolute values; None: no such penalty.
+    epsilon : float, default=0.0
+        Half the width of the tube in which the loss is 0.
+    class_weight : tuple of float or None
+        Weight of each class; None: 1.
+    column : float, default=0.0
+        Value of the constant column whose weight is a penalised intercept; 0: it is free.
+    told : int or None
+        Number of the class that is held against the rest; None: not one of several.
+    """
 
     loss: str
     l2: float
@@ -282,7 +473,19 @@ class PenalisedProblem(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """How tau is made feasible: minus `mean`, times `up` or `down` by sign, times `shorten`."""
+    """How tau is made feasible: minus `mean`, times `up` or `down` by sign, times `shorten`.
+
+    Parameters
+    ----------
+    mean : float, default=0.0
+        What is subtracted.
+    up : float, default=1.0
+        Factor of positive entries.
+    down : float, default=1.0
+        Factor of negative entries.
+    shorten : float, default=1.0
+        Factor of all entries.
+    """
 
     mean: float = 0.0
     up: float = 1.0
@@ -291,7 +494,17 @@ class Repair(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The coefficients w, b of one score, and the dual vector c tau that the fit found, if it found one."""
+    """The coefficients w, b of one score, and the dual vector c tau that the fit found, if it found one.
+
+    Parameters
+    ----------
+    w : ndarray
+        Weights.
+    b : float
+        Intercept.
+    theta : ndarray or None
+        Dual vector; None: the fit found none.
+    """
 
     w: np.ndarray
     b: float
@@ -301,7 +514,26 @@ class Model(NamedTuple):
 def gap_claims(
     rows: Rows, coef: np.ndarray, intercept: Any, problem: PenalisedProblem, theta: np.ndarray | None = None
 ) -> Iterator[Claim]:
-    """Yield the claim of the gap and, with an L2 penalty and of all scores, the enclosure of w that follows."""
+    """Yield the claim of the gap and, with an L2 penalty and of all scores, the enclosure of w that follows.
+
+    Parameters
+    ----------
+    rows : Rows
+        The training rows, read block by block.
+    coef : ndarray
+        Weights, a row for each score.
+    intercept : float or ndarray
+        Intercept of each score.
+    problem : PenalisedProblem
+        What the fit minimised.
+    theta : ndarray or None
+        Dual vector that the fit found; None: made of the residuals.
+
+    Yields
+    ------
+    Claim
+        The claims.
+    """
     if problem.loss == "multinomial":
         name, gap, params, witness = MULTINOMIAL, *_multinomial(rows, coef, intercept, problem)
     else:

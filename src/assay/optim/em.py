@@ -19,7 +19,15 @@ ROUNDING = 1e-9
 
 
 class Expected(NamedTuple):
-    """What an E step finds at some parameters: the log-likelihood there, and the statistics for the M step."""
+    """What an E step finds at some parameters: the log-likelihood there, and the statistics for the M step.
+
+    Parameters
+    ----------
+    log_likelihood : float
+        Log-likelihood of the parameters.
+    statistics : object
+        What the M step needs.
+    """
 
     log_likelihood: float
     statistics: Any
@@ -51,6 +59,17 @@ class Found(NamedTuple):
 
     `history` holds the log-likelihood of the start and after each of the `n_iter` steps, the last being that of
     `parameters`.
+
+    Parameters
+    ----------
+    parameters : object
+        The parameters.
+    history : list of float
+        Log-likelihood of the start and after each step.
+    n_iter : int
+        Number of steps.
+    converged : bool
+        Whether a step gained less than `tol`.
     """
 
     parameters: Any
@@ -80,6 +99,31 @@ def em(
 
     `watch(parameters, log_likelihood, gain)` is called after each step; if it returns True the run ends there. The
     steps are made within `keeping`: one that swallows Ctrl-C (`FitLog.keeping`) ends the run at the last whole step.
+
+    Parameters
+    ----------
+    model : LatentModel
+        E step and M step.
+    start : array-like
+        Parameters to begin with.
+    tol : float
+        Gain of the log-likelihood that ends the run.
+    max_iter : int
+        Largest number of steps.
+    watch : callable
+        Called with parameters, log-likelihood and gain after each step: True ends the run.
+    keeping : AbstractContextManager or None
+        Context in which the steps are made; None: none.
+
+    Returns
+    -------
+    Found
+        Parameters and history.
+
+    Raises
+    ------
+    LikelihoodFellError
+        A step made the likelihood smaller by more than rounding.
     """
     before, statistics = model.e_step(start)
     history, parameters, converged = [before], start, False

@@ -22,7 +22,23 @@ Solve = Callable[[np.ndarray], np.ndarray]
 
 class Found(NamedTuple):
     """Where a solver stopped: the point, its value and gradient, half the last decrement, steps, and why it
-    stopped."""
+    stopped.
+
+    Parameters
+    ----------
+    x : ndarray
+        The point.
+    value : float
+        Its value.
+    gradient : ndarray
+        Its gradient.
+    decrement : float
+        Half the last Newton decrement.
+    n_iter : int
+        Number of steps.
+    status : str
+        Why the solver stopped.
+    """
 
     x: np.ndarray
     value: float
@@ -46,6 +62,26 @@ def newton(
     `curvature(x)` returns a function that solves with the Hessian at x. `done(x, gradient, half_decrement)`
     decides when to stop; `on_step` is told each accepted point and may ask to stop. An interrupt from the
     keyboard returns the best point.
+
+    Parameters
+    ----------
+    value_gradient : callable
+        Value and gradient at a point.
+    curvature : callable
+        Returns a function that solves with the Hessian at a point.
+    x : ndarray
+        Where the search begins.
+    done : callable
+        Decides from point, gradient and half the decrement whether to stop.
+    max_iter : int
+        Largest number of steps.
+    on_step : callable
+        Called with point, value and gradient: True ends the search.
+
+    Returns
+    -------
+    Found
+        The point and why the solver stopped.
     """
     value, gradient = value_gradient(x)
     if not np.isfinite(value + gradient @ gradient):
@@ -113,6 +149,24 @@ def conjugate_gradients(
     """Return x with multiply(x) = b up to |residual| <= rtol |b| in the preconditioner's norm.
 
     The matrix may be singular: a direction along which it is zero up to rounding ends the search.
+
+    Parameters
+    ----------
+    multiply : callable
+        Product of the matrix with a vector.
+    precondition : callable
+        Product of the preconditioner with a vector.
+    b : ndarray
+        Right-hand side.
+    rtol : float
+        Relative residual that ends the search.
+    max_iter : int
+        Largest number of steps.
+
+    Returns
+    -------
+    ndarray
+        The solution.
     """
     scale = float(np.abs(b).max())  # products of very small or large numbers would leave the range of doubles
     x, r = np.zeros_like(b), b / scale if scale > 0 else b

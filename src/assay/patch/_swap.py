@@ -19,7 +19,13 @@ _active: dict[str, tuple[Any, Any]] = {}
 
 
 class Patched:
-    """What `patch_sklearn` returns: the names that it patched. As a context manager it takes them back at the end."""
+    """What `patch_sklearn` returns: the names that it patched. As a context manager it takes them back at the end.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The names that were patched.
+    """
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -36,7 +42,13 @@ class Patched:
 
 @cache
 def shared_names() -> dict[str, str]:
-    """Return the names that both libraries have in a room of one name, with this room."""
+    """Return the names that both libraries have in a room of one name, with this room.
+
+    Returns
+    -------
+    dict
+        Room of each name.
+    """
     import sklearn
 
     theirs = {iter_module.name for iter_module in iter_modules(sklearn.__path__)}
@@ -65,6 +77,18 @@ def patch_sklearn(names: Iterable[str] | None = None) -> Patched:
     They are replaced in scikit-learn's public modules and in every other module that has imported them, the running
     script included. Returns a context manager that takes back what this call has put there.
 
+    Parameters
+    ----------
+    names : iterable of str or None
+        Names of classes; None: all that both libraries have.
+
+    Returns
+    -------
+    Patched
+        A context manager that takes the names back.
+
+    Examples
+    --------
     >>> import sklearn.svm
     >>> with patch_sklearn(["SVC"]):
     ...     hasattr(sklearn.svm.SVC(), "certify")
@@ -86,7 +110,13 @@ def patch_sklearn(names: Iterable[str] | None = None) -> Patched:
 
 
 def unpatch_sklearn(names: Iterable[str] | None = None) -> None:
-    """Give every module scikit-learn's own classes back, or those of `names` alone. Objects stay what they are."""
+    """Give every module scikit-learn's own classes back, or those of `names` alone. Objects stay what they are.
+
+    Parameters
+    ----------
+    names : iterable of str or None
+        Names of classes; None: all that both libraries have.
+    """
     gone = [_active.pop(name) for name in _known(names, _active) if name in _active]
     for old, _ in gone:
         copyreg.dispatch_table.pop(old, None)

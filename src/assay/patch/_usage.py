@@ -53,7 +53,15 @@ def forget() -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """Names that are patched, and what each was used for since `patch_sklearn`."""
+    """Names that are patched, and what each was used for since `patch_sklearn`.
+
+    Parameters
+    ----------
+    patched : tuple of str
+        Names that are patched.
+    used : dict
+        What each class was used for.
+    """
 
     patched: tuple[str, ...]
     used: dict[str, Usage]
@@ -75,7 +83,13 @@ class Report:
 
 
 def report() -> Report:
-    """Return what is patched, and what the classes were used for since the first `patch_sklearn`."""
+    """Return what is patched, and what the classes were used for since the first `patch_sklearn`.
+
+    Returns
+    -------
+    Report
+        The names and their use.
+    """
     from assay.patch._swap import patched_names
 
     return Report(tuple(patched_names()), dict(_used))

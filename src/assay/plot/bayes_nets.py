@@ -45,7 +45,20 @@ def tables_frame(model: Any, columns: Sequence[int] | None = None) -> list[Colum
 
 
 def tables(model: Any, columns: Sequence[int] | None = None) -> "Figure":
-    """Draw for each class the shares of levels, or the density of numbers, of the columns given (the first four)."""
+    """Draw for each class the shares of levels, or the density of numbers, of the columns given (the first four).
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    columns : sequence of int or None
+        Numbers of the columns; None: the first four.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frames = tables_frame(model, columns)
     figure, panels = _canvas(len(frames))
     K = len(model.classes_)
@@ -278,6 +291,18 @@ def dependency_graph(model: Any, tables: bool = True) -> "Figure":
 
     A row of a table lists the states of the parents, then the probability of each state; of a number its intercept,
     coefficients and standard deviation (+-).
+
+    Parameters
+    ----------
+    model : Network or learner
+        The network.
+    tables : bool, default=True
+        Whether small tables are written below the nodes.
+
+    Returns
+    -------
+    Figure
+        The figure.
     """
     frame = network_frame(model, tables)
     many, levels = len(frame["name"]), int(frame["depth"].max()) + 1

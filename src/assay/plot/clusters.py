@@ -19,7 +19,22 @@ _MOST_PROTOTYPES = 40
 
 
 def clusters(model: Any, X: Any, columns: tuple[int, int] = (0, 1)) -> "Figure":
-    """Draw the rows in two columns, coloured by cluster, and the centres."""
+    """Draw the rows in two columns, coloured by cluster, and the centres.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    columns : tuple of int, default=(0, 1)
+        The two columns that are drawn.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.clusters(model, X, columns)
     figure, (axes,) = _canvas(1)
     colours = np.array(CLASS_COLOURS)[frame["label"] % len(CLASS_COLOURS)]
@@ -39,7 +54,18 @@ def prototypes_frame(model: Any) -> np.ndarray:
 
 
 def prototypes(model: Any) -> "Figure":
-    """Draw each prototype as a line over the columns, every column between its least and largest prototype."""
+    """Draw each prototype as a line over the columns, every column between its least and largest prototype.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     shares = prototypes_frame(model)
     figure, (axes,) = _canvas(1)
     for k, line in enumerate(shares[:_MOST_PROTOTYPES]):
@@ -53,7 +79,18 @@ def prototypes(model: Any) -> "Figure":
 
 
 def cluster_choice(result: Any) -> "Figure":
-    """Draw RMSSTD and the average silhouette width of a `cluster.sweep` against the number of clusters."""
+    """Draw RMSSTD and the average silhouette width of a `cluster.sweep` against the number of clusters.
+
+    Parameters
+    ----------
+    result : Sweep
+        What `cluster.sweep` returned.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.cluster_choice(result)
     figure, (left, right) = _canvas(2)
     for axes, name, best, title in (
@@ -69,7 +106,20 @@ def cluster_choice(result: Any) -> "Figure":
 
 
 def silhouettes(X: Any, labels: Any) -> "Figure":
-    """Draw the silhouette of each row, cluster by cluster, and their mean."""
+    """Draw the silhouette of each row, cluster by cluster, and their mean.
+
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    labels : array-like
+        Cluster of each row.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.silhouettes(X, labels)
     figure, (axes,) = _canvas(1)
     names, codes = np.unique(frame["label"], return_inverse=True)
@@ -83,7 +133,20 @@ def silhouettes(X: Any, labels: Any) -> "Figure":
 
 
 def loadings(model: Any, most: int = 6) -> "Figure":
-    """Draw the entries of the first components over the columns: what each new column is made of."""
+    """Draw the entries of the first components over the columns: what each new column is made of.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    most : int, default=6
+        Largest number of components.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     check_is_fitted(model)
     figure, (axes,) = _canvas(1)
     shares = getattr(model, "explained_variance_ratio_", None)
@@ -98,7 +161,18 @@ def loadings(model: Any, most: int = 6) -> "Figure":
 
 
 def explained_variance(model: Any) -> "Figure":
-    """Draw the share of the variance that each component of a PCA explains, and their sum."""
+    """Draw the share of the variance that each component of a PCA explains, and their sum.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.explained_variance(model)
     figure, (axes,) = _canvas(1)
     axes.bar(frame["component"], frame["ratio"], color=BLUE, label="each")
@@ -113,7 +187,22 @@ _AROUND = np.linspace(0, 2 * np.pi, 100)
 
 
 def ellipses(model: Any, columns: tuple[int, int] = (0, 1), spread: float = 2.0) -> list[np.ndarray]:
-    """Return for each component the border (100, 2) of its region in two columns: `spread` standard deviations away."""
+    """Return for each component the border (100, 2) of its region in two columns: `spread` standard deviations away.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    columns : tuple of int, default=(0, 1)
+        The two columns that are drawn.
+    spread : float, default=2.0
+        Number of standard deviations.
+
+    Returns
+    -------
+    list of ndarray
+        Points of the border of each component.
+    """
     at = list(columns)
     circle = spread * np.stack([np.cos(_AROUND), np.sin(_AROUND)])
     covariances = _matrices(model)[:, at][:, :, at]
@@ -122,7 +211,22 @@ def ellipses(model: Any, columns: tuple[int, int] = (0, 1), spread: float = 2.0)
 
 def components(model: Any, X: Any = None, columns: tuple[int, int] = (0, 1)) -> "Figure":
     """Draw each Gaussian component in two columns as the ellipse at two standard deviations, over the rows if given;
-    of one column its density."""
+    of one column its density.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like or None
+        Rows to draw below; None: none.
+    columns : tuple of int, default=(0, 1)
+        The two columns that are drawn.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     figure, (axes,) = _canvas(1)
     if model.means_.shape[1] == 1:
         return _curves(model, figure, axes)
@@ -164,7 +268,22 @@ def density_frame(model: Any, X: Any, points: int = 80) -> dict[str, Any]:
 
 
 def density(model: Any, X: Any, points: int = 80) -> "Figure":
-    """Draw the density of a model over the range of rows of one or two columns."""
+    """Draw the density of a model over the range of rows of one or two columns.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    points : int, default=80
+        Points of the grid in each direction.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = density_frame(model, X, points)
     figure, (axes,) = _canvas(1)
     if len(frame["axes"]) == 1:
@@ -200,7 +319,24 @@ def states_frame(model: Any, X: Any, lengths: Any = None) -> dict[str, np.ndarra
 
 def state_sequence(model: Any, X: Any, lengths: Any = None, column: int = 0) -> "Figure":
     """Draw one column of the rows of a hidden Markov model over time, each in the colour of its decoded state, above
-    the probability of each state given the whole sequence."""
+    the probability of each state given the whole sequence.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    lengths : list of int or None
+        Lengths of the sequences; None: one sequence.
+    column : int, default=0
+        Number of the column drawn.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = states_frame(model, X, lengths)
     figure, (above, below) = _canvas(1, 5.0, down=2, width=8.0)
     time, colours = np.arange(len(frame["states"])), np.array(CLASS_COLOURS)
@@ -219,7 +355,18 @@ def state_sequence(model: Any, X: Any, lengths: Any = None, column: int = 0) -> 
 
 
 def transitions(model: Any) -> "Figure":
-    """Draw the probabilities of steps from state to state of a hidden Markov model."""
+    """Draw the probabilities of steps from state to state of a hidden Markov model.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     check_is_fitted(model)
     figure, (axes,) = _canvas(1, 4.2)
     table = np.asarray(model.transmat_)
@@ -241,7 +388,22 @@ def words_frame(model: Any, names: Sequence[str] | None = None, top: int = 8) ->
 
 
 def topic_words(model: Any, names: Sequence[str] | None = None, top: int = 8) -> "Figure":
-    """Draw the most probable words of each topic as bars, at most twelve topics, those of largest weight first."""
+    """Draw the most probable words of each topic as bars, at most twelve topics, those of largest weight first.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    names : sequence of str or None
+        The words, one for each column; None: their numbers.
+    top : int, default=8
+        Number of words of each topic.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = words_frame(model, names, top)
     order = np.argsort(-frame["shares"], kind="stable")[:12]
     across = min(len(order), 4)
@@ -274,7 +436,18 @@ def neighbor_frame(model: Any) -> dict[str, np.ndarray]:
 
 def neighbor_distances(model: Any) -> "Figure":
     """Draw how far the k-th nearest other row is, over the training rows: where the votes come from. A classifier of
-    two columns is drawn by its regions."""
+    two columns is drawn by its regions.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     if hasattr(model, "fit_y_") and is_classifier(model) and model.fit_X_.shape[1] == 2 and model.fit_y_.ndim == 1:
         return boundary(model, model.fit_X_, model.classes_[model.fit_y_])
     frame = neighbor_frame(model)
@@ -287,7 +460,18 @@ def neighbor_distances(model: Any) -> "Figure":
 
 
 def neighbor_counts(model: Any) -> "Figure":
-    """Draw how many training rows lie within the radius of each training row, itself included."""
+    """Draw how many training rows lie within the radius of each training row, itself included.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     rows = np.arange(0, model.n_samples_fit_, -(-model.n_samples_fit_ // _MOST))
     counts = [
         len(radius_neighbor) for radius_neighbor in model.radius_neighbors(model.fit_X_[rows], return_distance=False)
@@ -299,7 +483,18 @@ def neighbor_counts(model: Any) -> "Figure":
 
 
 def label_certainty(model: Any) -> "Figure":
-    """Draw the largest share of a class in the labels that have spread to each row, sorted: 1 is sure."""
+    """Draw the largest share of a class in the labels that have spread to each row, sorted: 1 is sure.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     sure = np.sort(model.label_distributions_.max(axis=1))[::-1]
     figure, (axes,) = _canvas(1)
     axes.plot(np.arange(1, len(sure) + 1) / len(sure), sure, color=BLUE)

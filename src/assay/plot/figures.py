@@ -23,7 +23,18 @@ CLASS_COLOURS = (BLUE, ORANGE, "#3a7d44", "#8e5ea2", "#b8952f", "#4aa3a2", "#a13
 
 
 def history(model: Any) -> "Figure":
-    """Draw the objective and the violation (gap or gradient) of each iteration of the fit."""
+    """Draw the objective and the violation (gap or gradient) of each iteration of the fit.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.history(model)
     figure, (left, right) = _canvas(2)
     marks = "." if len(frame["iteration"]) < 60 else ""
@@ -39,7 +50,24 @@ def history(model: Any) -> "Figure":
 
 
 def calibration(model: Any, X: Any, y: Any, bins: int = 10) -> "Figure":
-    """Draw how often an event happened against the probability given to it."""
+    """Draw how often an event happened against the probability given to it.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    bins : int, default=10
+        Number of bins of the probability.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.calibration(model, X, y, bins)
     figure, (axes,) = _canvas(1)
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle="--", label="perfect")
@@ -58,7 +86,22 @@ def calibration(model: Any, X: Any, y: Any, bins: int = 10) -> "Figure":
 
 
 def confusion(model: Any, X: Any, y: Any) -> "Figure":
-    """Draw the confusion matrix: true classes down, predicted classes across."""
+    """Draw the confusion matrix: true classes down, predicted classes across.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.confusion(model, X, y)
     counts, labels = frame["counts"], [_short(label) for label in frame["labels"]]
     figure, (axes,) = _canvas(1)
@@ -76,7 +119,22 @@ def confusion(model: Any, X: Any, y: Any) -> "Figure":
 
 
 def residuals(model: Any, X: Any, y: Any) -> "Figure":
-    """Draw observed minus predicted values against predicted ones, and their distribution."""
+    """Draw observed minus predicted values against predicted ones, and their distribution.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.residuals(model, X, y)
     figure, (left, right) = _canvas(2)
     alpha = min(1.0, max(0.05, 300 / len(frame["residual"])))
@@ -89,7 +147,22 @@ def residuals(model: Any, X: Any, y: Any) -> "Figure":
 
 
 def coefficients(model: Any, names: Sequence[str] | None = None, limit: int = 20) -> "Figure":
-    """Draw the largest coefficients as bars."""
+    """Draw the largest coefficients as bars.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    names : sequence of str or None
+        Names of the columns; None: those of the fit, or their numbers.
+    limit : int, default=20
+        Largest number of bars.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.coefficients(model, names, limit)
     values, outputs = frame["values"], frame["outputs"]
     figure, (axes,) = _canvas(1, height=1.2 + 0.28 * len(values))
@@ -110,7 +183,22 @@ def coefficients(model: Any, names: Sequence[str] | None = None, limit: int = 20
 
 
 def boundary(model: Any, X: Any, y: Any) -> "Figure":
-    """Draw the rows of two features, the regions of each class, and the margin of a linear separator."""
+    """Draw the rows of two features, the regions of each class, and the margin of a linear separator.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.boundary(model, X, y)
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     figure, (axes,) = _canvas(1)
@@ -161,7 +249,26 @@ def bounds(
     hoped: Hoped | None = None,
 ) -> "Figure":
     """Draw the error that each theorem guarantees for a space, and for what is `hoped` for of a model, against the
-    number of rows."""
+    number of rows.
+
+    Parameters
+    ----------
+    space : Space
+        Hypothesis space.
+    rows : sequence of int or None
+        Numbers of rows; None: a range that shows where the bounds say something.
+    delta : float, default=0.05
+        Probability with which the limits may fail.
+    training_error : float, default=0.0
+        Share of training errors.
+    hoped : Hoped or None
+        Margins or compression hoped for; None: nothing.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.bounds(space, rows, delta=delta, training_error=training_error, hoped=hoped)
     figure, (axes,) = _canvas(1, width=6.4)
     for k, (theorem, values) in enumerate(frame["bounds"].items()):
@@ -179,7 +286,20 @@ def bounds(
 
 
 def shattering(space: Space, points: ArrayLike) -> "Figure":
-    """Draw every labelling of a few points with a hypothesis that makes it; a red frame: there is none."""
+    """Draw every labelling of a few points with a hypothesis that makes it; a red frame: there is none.
+
+    Parameters
+    ----------
+    space : Space
+        Hypothesis space.
+    points : array-like
+        Points of the plane, at most a few.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.shattering(space, points)
     count = len(frame["labels"])
     across = min(8, count)
@@ -204,7 +324,24 @@ def shattering(space: Space, points: ArrayLike) -> "Figure":
 
 
 def rademacher(suprema: Suprema, draws: int = 200, *, seed: int = 0, delta: float = 0.05) -> "Figure":
-    """Draw the estimated Rademacher complexity and its interval as sign vectors are added."""
+    """Draw the estimated Rademacher complexity and its interval as sign vectors are added.
+
+    Parameters
+    ----------
+    suprema : Suprema
+        The class on given rows.
+    draws : int, default=200
+        Number of sign vectors.
+    seed : int, default=0
+        Seed of what is drawn at random.
+    delta : float, default=0.05
+        Probability with which the limits may fail.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.rademacher(suprema, draws, seed=seed, delta=delta)
     figure, (axes,) = _canvas(1)
     if np.isfinite(frame["upper"]).all():
@@ -219,7 +356,18 @@ def rademacher(suprema: Suprema, draws: int = 200, *, seed: int = 0, delta: floa
 
 
 def default(model: Any) -> "Figure":
-    """Draw what a fitted model shows without data: the figure that its class names."""
+    """Draw what a fitted model shows without data: the figure that its class names.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     from assay import plot
 
     draw: Callable[[Any], Figure] = getattr(plot, model.figure)
@@ -227,7 +375,18 @@ def default(model: Any) -> "Figure":
 
 
 def histogram(model: Any) -> "Figure":
-    """Draw how many rows lie in each bin of each column of a histogram."""
+    """Draw how many rows lie in each bin of each column of a histogram.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     figure, panels = _canvas(min(len(model.edges_), 4))
     for j, axes in enumerate(panels):
         axes.stairs(
@@ -266,7 +425,18 @@ def _short(label: Any, length: int = 16) -> str:
 
 
 def learning_curve(frame: Mapping[str, np.ndarray]) -> "Figure":
-    """Draw training error, held-out error and each bound against the number of rows, from a `LearningCurve`."""
+    """Draw training error, held-out error and each bound against the number of rows, from a `LearningCurve`.
+
+    Parameters
+    ----------
+    frame : mapping
+        What `LearningCurve` returned.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     figure, (axes,) = _canvas(1, width=6.4)
     axes.plot(frame["rows"], frame["training error"], color=GREY, marker=".", label="training error")
     axes.plot(frame["rows"], frame["held-out error"], color=INK, marker=".", label="held-out error")
@@ -280,7 +450,20 @@ def learning_curve(frame: Mapping[str, np.ndarray]) -> "Figure":
 
 
 def tightness(certificates: Mapping[str, Certificate], errors: Mapping[str, float] | None = None) -> "Figure":
-    """Draw every bound of the error rate in some certificates, a line for each, beside the error on test rows."""
+    """Draw every bound of the error rate in some certificates, a line for each, beside the error on test rows.
+
+    Parameters
+    ----------
+    certificates : mapping
+        Certificates by name.
+    errors : mapping or None
+        Error rate on test rows by name; None: not drawn.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.tightness(certificates, errors)
     places = np.arange(len(frame["names"]))
     figure, (axes,) = _canvas(1, height=0.35 * len(places) + 1.6, width=6.4)
@@ -296,7 +479,22 @@ def tightness(certificates: Mapping[str, Certificate], errors: Mapping[str, floa
 
 
 def version_space(space: VersionSpace, rows: ArrayLike, labels: Sequence[int]) -> "Figure":
-    """Draw how observing rows of the plane empties a version space, and where the hypotheses left disagree."""
+    """Draw how observing rows of the plane empties a version space, and where the hypotheses left disagree.
+
+    Parameters
+    ----------
+    space : VersionSpace
+        The version space.
+    rows : array-like
+        Rows of the plane, in the order in which they are observed.
+    labels : sequence of int
+        Their labels.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.version_space(space, rows, labels)
     figure, (left, right) = _canvas(2)
     left.step(np.arange(len(frame["sizes"])), frame["sizes"], where="post", color=BLUE)
@@ -314,7 +512,18 @@ def version_space(space: VersionSpace, rows: ArrayLike, labels: Sequence[int]) -
 
 
 def surrogate_losses(margins: ArrayLike | None = None) -> "Figure":
-    """Draw the losses of the margin that stand for the 0/1 loss: hinge, exponential, logistic, squared."""
+    """Draw the losses of the margin that stand for the 0/1 loss: hinge, exponential, logistic, squared.
+
+    Parameters
+    ----------
+    margins : array-like or None
+        Margins; None: a grid around 0.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.surrogate_losses(margins)
     figure, (axes,) = _canvas(1, width=6.4)
     for k, (name, values) in enumerate(frame["losses"].items()):
@@ -326,7 +535,24 @@ def surrogate_losses(margins: ArrayLike | None = None) -> "Figure":
 
 
 def structural_risk(errors: ArrayLike, dimensions: ArrayLike, rows: int, delta: float = 0.05) -> "Figure":
-    """Draw empirical risk, confidence and their sum against the VC dimension of nested classes."""
+    """Draw empirical risk, confidence and their sum against the VC dimension of nested classes.
+
+    Parameters
+    ----------
+    errors : array-like
+        Training errors of each class.
+    dimensions : array-like
+        VC dimension of each class.
+    rows : int
+        Number of training rows.
+    delta : float, default=0.05
+        Probability with which the limits may fail.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.structural_risk(errors, dimensions, rows, delta)
     figure, (axes,) = _canvas(1, width=6.4)
     axes.plot(frame["dimension"], frame["empirical"], color=BLUE, marker=".", label="empirical risk")
@@ -339,7 +565,20 @@ def structural_risk(errors: ArrayLike, dimensions: ArrayLike, rows: int, delta: 
 
 
 def information_curve(joint: ArrayLike, **options: Any) -> "Figure":
-    """Draw what a summary Z keeps about Y against what it keeps about X, as compression gets cheaper."""
+    """Draw what a summary Z keeps about Y against what it keeps about X, as compression gets cheaper.
+
+    Parameters
+    ----------
+    joint : array-like
+        P(x, y), a row for each x.
+    **options : object
+        As of `theory.bottleneck.information_curve`.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.information_curve(joint, **options)
     figure, (axes,) = _canvas(1)
     axes.axhline(frame["relevance_limit"], color=GREY, linestyle="--", linewidth=1, label="I(X;Y), all there is")

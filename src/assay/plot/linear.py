@@ -14,7 +14,22 @@ if TYPE_CHECKING:
 
 
 def projection(model: Any, X: Any, y: Any) -> "Figure":
-    """Draw the rows along the first one or two discriminant directions."""
+    """Draw the rows along the first one or two discriminant directions.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.projection(model, X, y)
     figure, (axes,) = _canvas(1)
     flat = frame["points"].shape[1] == 1
@@ -32,7 +47,18 @@ def projection(model: Any, X: Any, y: Any) -> "Figure":
 
 
 def mistakes(model: Any) -> "Figure":
-    """Draw the share of mistakes among the rows met so far in the one pass of an online learner."""
+    """Draw the share of mistakes among the rows met so far in the one pass of an online learner.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.mistakes(model)
     figure, (axes,) = _canvas(1)
     axes.plot(frame["rows"], frame["share"], color=CLASS_COLOURS[0])
@@ -43,7 +69,18 @@ def mistakes(model: Any) -> "Figure":
 
 
 def votes(model: Any) -> "Figure":
-    """Draw how many votes each vector of a voted perceptron has: rows that it met before its first mistake."""
+    """Draw how many votes each vector of a voted perceptron has: rows that it met before its first mistake.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     figure, (axes,) = _canvas(1)
     axes.stairs(model.votes_, color=CLASS_COLOURS[0], fill=True)
     axes.set(xlabel="vector, in the order of the mistakes", ylabel="votes", title=f"{len(model.votes_)} vectors vote")
@@ -51,7 +88,22 @@ def votes(model: Any) -> "Figure":
 
 
 def coefficient_path(path: Any, names: Sequence[str] | None = None, labelled: int = 10) -> "Figure":
-    """Draw each coefficient against alpha, and how many are not zero; the largest ones are named."""
+    """Draw each coefficient against alpha, and how many are not zero; the largest ones are named.
+
+    Parameters
+    ----------
+    path : ElasticNetPath
+        What `linear_model.elastic_net_path` returned.
+    names : sequence of str or None
+        Names of the columns; None: their numbers.
+    labelled : int, default=10
+        How many coefficients are named.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.coefficient_path(path, names)
     figure, (left, right) = _canvas(2)
     last = np.argsort(-np.abs(frame["coefs"]).max(axis=1), kind="stable")[:labelled]
@@ -65,7 +117,18 @@ def coefficient_path(path: Any, names: Sequence[str] | None = None, labelled: in
 
 
 def descents(runs: Mapping[str, Any]) -> "Figure":
-    """Draw the objective of several descents against epochs and against time."""
+    """Draw the objective of several descents against epochs and against time.
+
+    Parameters
+    ----------
+    runs : mapping
+        Descents by name.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     figure, (left, right) = _canvas(2)
     for name, descent in frames.descents(runs).items():
         left.plot(descent["epoch"], descent["objective"], linewidth=1, label=name)
@@ -78,7 +141,20 @@ def descents(runs: Mapping[str, Any]) -> "Figure":
 
 
 def surface(value: Callable[[np.ndarray], float], runs: Mapping[str, Any]) -> "Figure":
-    """Draw the paths of descents on the contours of a function of two numbers."""
+    """Draw the paths of descents on the contours of a function of two numbers.
+
+    Parameters
+    ----------
+    value : callable
+        Function of two numbers.
+    runs : mapping
+        Descents by name, with their paths.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.surface(value, runs)
     figure, (axes,) = _canvas(1)
     axes.contour(frame["x"], frame["y"], frame["values"], levels=25, linewidths=0.6, cmap="Greys")
@@ -98,7 +174,22 @@ def surface(value: Callable[[np.ndarray], float], runs: Mapping[str, Any]) -> "F
 
 def support_vectors(model: Any, X: Any, y: Any) -> "Figure":
     """Draw rows of two features, the boundary, for two classes the margins f = -1 and f = +1, and the support vectors:
-    a ring for one on the margin, a filled one for one that violates it."""
+    a ring for one on the margin, a filled one for one that violates it.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.support_vectors(model, X, y)
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     figure, (axes,) = _canvas(1)
@@ -130,7 +221,18 @@ def support_vectors(model: Any, X: Any, y: Any) -> "Figure":
 
 
 def dual_gap(models: Mapping[str, Any]) -> "Figure":
-    """Draw, against time, how far each fit was from the objective it reached and from optimality."""
+    """Draw, against time, how far each fit was from the objective it reached and from optimality.
+
+    Parameters
+    ----------
+    models : mapping
+        Fitted learners by name.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     figure, (left, right) = _canvas(2)
     for k, (name, item) in enumerate(frames.dual_gap(models).items()):
         colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
@@ -146,7 +248,20 @@ def dual_gap(models: Mapping[str, Any]) -> "Figure":
 
 
 def alphas(model: Any, n_rows: int | None = None) -> "Figure":
-    """Draw the histogram of the dual variables of the support vectors, and how many rows have none or are at C."""
+    """Draw the histogram of the dual variables of the support vectors, and how many rows have none or are at C.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    n_rows : int or None
+        Number of training rows; None: the rows without a multiplier are not counted.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.alphas(model, n_rows)
     figure, (axes,) = _canvas(1)
     axes.stairs(frame["counts"], frame["edges"], fill=True, color=BLUE)
@@ -158,7 +273,22 @@ def alphas(model: Any, n_rows: int | None = None) -> "Figure":
 
 
 def kernel_matrix(kernel: Kernel, X: Any, y: Any) -> "Figure":
-    """Draw the Gram matrix with rows ordered by class: classes that a kernel tells apart are blocks on the diagonal."""
+    """Draw the Gram matrix with rows ordered by class: classes that a kernel tells apart are blocks on the diagonal.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.kernel_matrix(kernel, X, y)
     figure, (axes,) = _canvas(1, height=4.4)
     shown = axes.imshow(frame["gram"], cmap="Blues", interpolation="nearest", rasterized=True)

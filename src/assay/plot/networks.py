@@ -111,7 +111,18 @@ def _cascade_frame(model: Any) -> Frame:
 
 
 def network(model: Any) -> "Figure":
-    """Draw the units of a network and their connections: blue pulls up, orange pulls down, wider is stronger."""
+    """Draw the units of a network and their connections: blue pulls up, orange pulls down, wider is stronger.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = network_frame(model)
     figure, (axes,) = _canvas(1)
     _draw_network(axes, frame)
@@ -156,7 +167,18 @@ def growth_frame(model: Any) -> Frame:
 
 
 def cascade_growth(model: Any) -> "Figure":
-    """Draw how the residual of a cascade fell with each unit, and the network that grew."""
+    """Draw how the residual of a cascade fell with each unit, and the network that grew.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = growth_frame(model)
     figure, (left, right) = _canvas(2)
     left.plot(frame["units"], frame["residual"], color=BLUE, marker=".")
@@ -190,7 +212,20 @@ def u_matrix_frame(model: Any, X: Any = None) -> Frame:
 
 def u_matrix(model: Any, X: Any = None) -> "Figure":
     """Draw the map: dark cells are far from their neighbours, ridges between clusters; dots show how many rows of X a
-    cell has."""
+    cell has.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like or None
+        Rows to count; None: none.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import RegularPolygon
 
@@ -222,7 +257,22 @@ def filters_frame(model: Any, shape: tuple[int, int], most: int = 36) -> np.ndar
 
 def filters(model: Any, shape: tuple[int, int], most: int = 36) -> "Figure":
     """Draw what each hidden unit looks for in rows that are pictures: blue dots that turn it on, orange that turn it
-    off."""
+    off.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    shape : tuple of int
+        Height and width of the pictures.
+    most : int, default=36
+        Largest number of units drawn.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
     pictures = filters_frame(model, shape, most)
@@ -300,7 +350,26 @@ def _descent(value: Callable[[np.ndarray], float], x: np.ndarray, span: np.ndarr
 
 def escapes(value: Callable[[np.ndarray], float], start: Any, low: Any, high: Any, seed: int = 0) -> "Figure":
     """Draw a function of two numbers with the ways of descent, which ends in the nearest minimum, and of restarts,
-    annealing and genetic search, which can leave it."""
+    annealing and genetic search, which can leave it.
+
+    Parameters
+    ----------
+    value : callable
+        Function of two numbers.
+    start : array-like
+        Where each search begins.
+    low : array-like
+        Smallest value of each number.
+    high : array-like
+        Largest value of each number.
+    seed : int, default=0
+        Seed of what is drawn at random.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = escapes_frame(value, start, low, high, seed)
     figure, (axes,) = _canvas(1)
     axes.contourf(frame["x"], frame["y"], frame["values"], levels=25, cmap="Greys", alpha=0.6)
@@ -327,7 +396,18 @@ def loss_frame(model: Any) -> Frame:
 
 
 def loss_curve(model: Any) -> "Figure":
-    """Draw the loss of each epoch and, with early stopping, the score on the rows kept out and where it was best."""
+    """Draw the loss of each epoch and, with early stopping, the score on the rows kept out and where it was best.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = loss_frame(model)
     figure, (axes,) = _canvas(1)
     lines = axes.plot(frame["epoch"], frame["loss"], color=BLUE, label="loss")
@@ -346,7 +426,20 @@ def loss_curve(model: Any) -> "Figure":
 
 
 def trial(result: Any, name: str = "value tried") -> "Figure":
-    """Draw the error of each value that `hidden_units_by_trial` or `lambda_by_cross_validation` tried, and the best."""
+    """Draw the error of each value that `hidden_units_by_trial` or `lambda_by_cross_validation` tried, and the best.
+
+    Parameters
+    ----------
+    result : object
+        What the function of `neural_network` returned.
+    name : str, default="value tried"
+        Name of the axis.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     figure, (axes,) = _canvas(1)
     at = np.arange(len(result.values))
     axes.plot(at, result.errors, color=BLUE, marker=".")

@@ -20,7 +20,20 @@ _MOST_LINES = 12
 
 def tree(model: Any, member: int = 0) -> "Figure":
     """Draw a tree, or one tree of an ensemble: conditions at the branches, predictions at the leaves. Of a large tree
-    the upper levels are drawn, and three dots where it goes on."""
+    the upper levels are drawn, and three dots where it goes on.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted tree or ensemble of trees.
+    member : int, default=0
+        Number of the tree.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.tree(model, member, most=_MOST_LEAVES)
     n_leaves, deepest = int(frame["leaf"].sum()), int(frame["depth"].max())
     figure, (axes,) = _canvas(1, height=1.0 + 0.9 * (deepest + 1), width=max(4.8, 1.3 * n_leaves))
@@ -47,7 +60,24 @@ def tree(model: Any, member: int = 0) -> "Figure":
 def importance(
     model: Any, values: np.ndarray | None = None, names: Sequence[str] | None = None, limit: int = 20
 ) -> "Figure":
-    """Draw the importance of the columns as bars: `feature_importances_`, or `values`."""
+    """Draw the importance of the columns as bars: `feature_importances_`, or `values`.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    values : ndarray or None
+        Importance of each column; None: `feature_importances_`.
+    names : sequence of str or None
+        Names of the columns; None: those of the fit, or their numbers.
+    limit : int, default=20
+        Largest number of bars.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.importance(model, values, names, limit)
     figure, (axes,) = _canvas(1, height=1.2 + 0.28 * len(frame["values"]))
     at = np.arange(len(frame["values"]))
@@ -62,7 +92,18 @@ def importance(
 
 
 def out_of_bag(model: Any) -> "Figure":
-    """Draw the out-of-bag error against the number of members."""
+    """Draw the out-of-bag error against the number of members.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.out_of_bag(model)
     figure, (axes,) = _canvas(1)
     axes.plot(frame["members"], frame["error"], color=BLUE, marker="." if len(frame["error"]) < 40 else "")
@@ -73,7 +114,22 @@ def out_of_bag(model: Any) -> "Figure":
 
 
 def margins(model: Any, X: Any = None, y: Any = None) -> "Figure":
-    """Draw the distribution of the margins of a vote: those of the fit, or those of rows X, y."""
+    """Draw the distribution of the margins of a vote: those of the fit, or those of rows X, y.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like or None
+        Rows; None: the training rows.
+    y : array-like or None
+        Labels of the rows.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.margins(model, X, y)
     figure, (axes,) = _canvas(1)
     axes.step(frame["margin"], frame["share"], where="post", color=BLUE)
@@ -89,7 +145,22 @@ def margins(model: Any, X: Any = None, y: Any = None) -> "Figure":
 
 
 def row_weights(model: Any, X: Any, y: Any) -> "Figure":
-    """Draw AdaBoost's weights of its training rows over the rounds; the rows that end heaviest as lines."""
+    """Draw AdaBoost's weights of its training rows over the rounds; the rows that end heaviest as lines.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = frames.row_weights(model, X, y)
     weights = frame["weights"]
     figure, (left, right) = _canvas(2)
@@ -117,7 +188,22 @@ def diversity_frame(model: Any, X: Any, y: Any) -> dict[str, np.ndarray]:
 
 def kappa_errors(model: Any, X: Any, y: Any) -> "Figure":
     """Draw the kappa-error diagram of an ensemble: a point for each pair of members; low is accurate, left is
-    diverse."""
+    diverse.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = diversity_frame(model, X, y)
     figure, (axes,) = _canvas(1)
     axes.scatter(frame["kappa"], frame["error"], s=12, color=BLUE, alpha=0.6)
@@ -127,7 +213,22 @@ def kappa_errors(model: Any, X: Any, y: Any) -> "Figure":
 
 def diversity_matrices(model: Any, X: Any, y: Any = None) -> "Figure":
     """Draw disagreement, correlation, Q and kappa of every pair of members as four maps; with labels y members agree
-    if both are right or both are wrong. What has no value is left white."""
+    if both are right or both are wrong. What has no value is left white.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    y : array-like or None
+        Labels; None: members agree if they say the same.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     result = pairwise(model, X, y)
     figure, panels = _canvas(2, down=2, height=7.2)
     for axes, name in zip(panels, MEASURES):
@@ -141,7 +242,18 @@ def diversity_matrices(model: Any, X: Any, y: Any = None) -> "Figure":
 
 def code_matrix(model: Any) -> "Figure":
     """Draw the code of a reduction to two classes: a row for each class, a column for each member, which tells the
-    classes of +1 (orange) from those of -1 (blue); classes that it never saw are white."""
+    classes of +1 (orange) from those of -1 (blue); classes that it never saw are white.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     from matplotlib.colors import ListedColormap
     from matplotlib.ticker import MaxNLocator
 
@@ -166,7 +278,18 @@ def members_frame(model: Any) -> dict[str, Any]:
 
 
 def members(model: Any) -> "Figure":
-    """Draw the share of each member in a vote or mean, at most the thirty largest."""
+    """Draw the share of each member in a vote or mean, at most the thirty largest.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = members_frame(model)
     order = np.argsort(-frame["weights"], kind="stable")[:30]
     figure, (axes,) = _canvas(1, height=1.2 + 0.28 * len(order))
@@ -178,12 +301,34 @@ def members(model: Any) -> "Figure":
 
 
 def final_member(model: Any) -> "Figure":
-    """Draw the learner that combines what the members of a stack say."""
+    """Draw the learner that combines what the members of a stack say.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     return _of(model, model.final_estimator_)
 
 
 def wrapped(model: Any) -> "Figure":
-    """Draw the learner that a wrapper has fitted and asks."""
+    """Draw the learner that a wrapper has fitted and asks.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     return _of(model, model.estimator_)
 
 
@@ -202,7 +347,24 @@ def rejection_frame(model: Any, X: Any, y: Any, delta: float = 0.05) -> dict[str
 
 def rejection(model: Any, X: Any, y: Any, delta: float = 0.05) -> "Figure":
     """Draw the error among decided rows against the share decided, with the limit that holds for all shares at once;
-    X and y are rows that nothing was chosen on."""
+    X and y are rows that nothing was chosen on.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    delta : float, default=0.05
+        Probability with which the limits may fail.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = rejection_frame(model, X, y, delta)
     figure, (axes,) = _canvas(1)
     axes.fill_between(frame["coverage"], frame["error"], frame["limit"], color=BLUE, alpha=0.2, step="mid")
@@ -221,7 +383,24 @@ def cost_frame(model: Any, X: Any, y: Any, delta: float = 0.05) -> dict[str, Any
 
 def costs(model: Any, X: Any, y: Any, delta: float = 0.05) -> "Figure":
     """Draw the mean cost against the threshold, with the limit that holds for all thresholds at once; X and y are rows
-    that the classifier was not fitted to."""
+    that the classifier was not fitted to.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    delta : float, default=0.05
+        Probability with which the limits may fail.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     frame = cost_frame(model, X, y, delta)
     figure, (axes,) = _canvas(1)
     axes.fill_between(frame["threshold"], frame["cost"], frame["limit"], color=BLUE, alpha=0.2)

@@ -160,6 +160,22 @@ def augment(X: Any, *, unit: bool = False, position: str = "last") -> np.ndarray
     but it changes
     its distance: the margin of unit rows is not the margin of the rows that were given.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    unit : bool, default=False
+        Whether rows are divided by their length.
+    position : str, default="last"
+        "last" or "first": where the 1 stands.
+
+    Returns
+    -------
+    ndarray
+        The rows with a further column.
+
+    Examples
+    --------
     >>> augment([[3.0, 4.0]]).tolist()
     [[3.0, 4.0, 1.0]]
     """
@@ -174,6 +190,20 @@ def augment(X: Any, *, unit: bool = False, position: str = "last") -> np.ndarray
 def augmented_weights(w: Any, b: float) -> np.ndarray:
     """Return (w, -b), so that <(w, -b), (x, 1)> = <w, x> - b.
 
+    Parameters
+    ----------
+    w : array-like
+        Weights.
+    b : float
+        Threshold.
+
+    Returns
+    -------
+    ndarray
+        The weights of augmented rows.
+
+    Examples
+    --------
     >>> augmented_weights([2.0, 1.0], 3.0).tolist()
     [2.0, 1.0, -3.0]
     """
@@ -183,6 +213,18 @@ def augmented_weights(w: Any, b: float) -> np.ndarray:
 def plain_weights(augmented: Any) -> tuple[np.ndarray, float]:
     """Return w and b of (w, -b).
 
+    Parameters
+    ----------
+    augmented : array-like
+        Weights of augmented rows.
+
+    Returns
+    -------
+    tuple of ndarray, float
+        w and b.
+
+    Examples
+    --------
     >>> plain_weights([2.0, 1.0, -3.0])
     (array([2., 1.]), 3.0)
     """
@@ -196,6 +238,20 @@ def monomial_count(n_features: int, degree: int) -> int:
 
     Each is a choice of `degree` factors, with repetition, from 1, x_1, ..., x_d.
 
+    Parameters
+    ----------
+    n_features : int
+        Number of variables.
+    degree : int
+        Largest degree.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Examples
+    --------
     >>> monomial_count(2, 2)
     6
     """

@@ -10,7 +10,17 @@ __all__ = ["prepare", "write_report"]
 
 
 def write_report(result: "Study", path: str | os.PathLike[str], source: str) -> None:
-    """Write the page; an existing file is replaced in one step."""
+    """Write the page; an existing file is replaced in one step.
+
+    Parameters
+    ----------
+    result : Study
+        What `assay.learn` returned.
+    path : str or PathLike
+        File to write.
+    source : str
+        Name of the table.
+    """
     from assay.report.env import write_page
     from assay.report.views import shown_of
 

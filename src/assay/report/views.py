@@ -71,6 +71,7 @@ _MEANINGS = {
     ),
     "selective": ("selective.risk", "selective.fixed"),
     "cost": ("cost.chosen", "cost.holdout"),
+    "calibration": ("calibration.error",),
     "identity": ("data.identity",),
     "training": ("train.errors",),
     "floor": ("train.error-floor",),

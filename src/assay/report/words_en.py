@@ -171,6 +171,7 @@ WORDS = {
     "means.margin": "How wide the empty street between the classes is; a wide street is a safe one.",
     "means.tree": "The size of the tree, counted again from the stored model.",
     "means.selective": "When the model may say “I do not know”, its error among the rows it does predict is not above this number.",
+    "means.calibration": "Of the rows that get a probability of about 70 %, about 70 % come true; on average over such groups of rows the two differ by no more than this.",
     "means.cost": "With the costs given, a new row costs on average no more than this.",
     "means.fact": "A fact that was computed from the given rows and the stored model, and that the checker computes again by itself.",
     "means.bound": "A limit on the error on new rows that follows from a theorem; the tightest of such limits counts, and reading all of them is paid for.",

@@ -189,6 +189,22 @@ def thread_map(function: Callable[[T], R], items: Sequence[T], *, n_jobs: int | 
 
     Useful when the function releases the interpreter's lock: compiled loops, BLAS, most of NumPy.
 
+    Parameters
+    ----------
+    function : callable
+        Called with each item.
+    items : sequence of T
+        The items.
+    n_jobs : int or None
+        Number of threads; None: all cores.
+
+    Returns
+    -------
+    list
+        The results, in order.
+
+    Examples
+    --------
     >>> thread_map(lambda k: k * k, range(4), n_jobs=2)
     [0, 1, 4, 9]
     """
@@ -351,7 +367,13 @@ def _blas() -> _Blas:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread: blocks must not compete for cores, nor a bit depend on the thread count."""
+    """Hold BLAS to one thread: blocks must not compete for cores, nor a bit depend on the thread count.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
     blas = _blas()
     blas.enter()
     try:

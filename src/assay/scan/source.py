@@ -204,6 +204,24 @@ def rows(X: Any, y: Any = None, sample_weight: Any = None, *, n_jobs: int | None
     - a Dask data frame with y and sample_weight naming columns, or a Dask array with Dask arrays beside it;
     - `Rows`, returned as they are.
 
+    Parameters
+    ----------
+    X : array, path or collection
+        Rows.
+    y : array, name of a column or None
+        Labels or targets.
+    sample_weight : array, name of a column or None
+        Weights of the rows.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+
+    Returns
+    -------
+    Rows
+        The rows.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> table = rows(np.arange(12.0).reshape(6, 2))
     >>> table.sum(lambda block: block.X.sum(axis=0))

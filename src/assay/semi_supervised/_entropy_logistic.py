@@ -41,7 +41,17 @@ from assay.theory.spaces import Linear
 
 
 class Terms(NamedTuple):
-    """The three terms of the objective, weighted as they enter it."""
+    """The three terms of the objective, weighted as they enter it.
+
+    Parameters
+    ----------
+    labelled : float
+        Loss of the rows with labels.
+    unlabelled : float
+        Entropy of the others.
+    penalty : float
+        Penalty of the weights.
+    """
 
     labelled: float
     unlabelled: float

@@ -58,6 +58,22 @@ class Graphs:
 def neighbour_graph(X: Any, n_neighbors: int, n_jobs: int | None = None) -> csr_array:
     """Return the symmetric graph that joins each row with its k nearest ones, as a sparse matrix of ones.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    n_neighbors : int
+        Number of neighbours of each row.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+
+    Returns
+    -------
+    csr_array
+        The adjacency matrix.
+
+    Examples
+    --------
     >>> neighbour_graph([[0.0], [1.0], [5.0]], 1).toarray().astype(int).tolist()
     [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
@@ -72,6 +88,24 @@ def graph_kernel(X: Any, n_neighbors: int = 7, ridge: float = 1e-3, n_jobs: int 
     neighbours are penalised. With `assay.kernel_model.Kernelized(learner, kernel="precomputed")` a linear learner
     decides by the graph; it knows the rows that the graph was made of, and no others (Smola and Kondor 2003).
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    n_neighbors : int, default=7
+        Number of neighbours of each row.
+    ridge : float, default=0.001
+        What is added to the diagonal of the Laplacian.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+
+    Returns
+    -------
+    ndarray
+        The Gram matrix.
+
+    Examples
+    --------
     >>> graph_kernel([[0.0], [1.0]], 1, ridge=1.0).round(4).tolist()
     [[0.6667, 0.3333], [0.3333, 0.6667]]
     """

@@ -40,6 +40,18 @@ class Given(NamedTuple):
 def labelled(y: Any) -> np.ndarray:
     """Return which of the labels are known.
 
+    Parameters
+    ----------
+    y : array-like
+        Labels; rows without one have -1, None or NaN.
+
+    Returns
+    -------
+    ndarray
+        True where the label is known.
+
+    Examples
+    --------
     >>> labelled([0, -1, 1]).tolist(), labelled(["good", None, -1]).tolist()
     ([True, False, True], [True, False, False])
     """
@@ -65,6 +77,20 @@ def _is_mark(value: Any) -> bool:
 def labelled_rows(X: Any, y: Any) -> tuple[Any, Any]:
     """Return the rows that have labels, and these: what certificates of semi-supervised learners are about.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    y : array-like
+        Labels; rows without one have -1, None or NaN.
+
+    Returns
+    -------
+    tuple of object
+        Rows and labels.
+
+    Examples
+    --------
     >>> labelled_rows([[1.0], [2.0], [3.0]], [1, -1, 0])
     ([[1.0], [3.0]], [1, 0])
     """

@@ -167,6 +167,20 @@ def problem_size(n_rows: int, n_features: float) -> ProblemSize:
     """Return d + 1 variables and n constraints (primal), n and n + 1 (dual), and which has fewer variables. With a
     kernel d is the dimension of its feature space, infinity for most. `SVC(solver="qp")` takes this route.
 
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    n_features : float
+        Dimension of the feature space.
+
+    Returns
+    -------
+    ProblemSize
+        Sizes of the problems.
+
+    Examples
+    --------
     >>> problem_size(1000, 3).route, problem_size(10, 1000).route
     ('qp-primal', 'qp-dual')
     """

@@ -40,6 +40,15 @@ Hypothesis = Callable[[Any], np.ndarray]
 class Concept:
     """A named labelling rule: +1 where `holds` is true of a row, -1 elsewhere.
 
+    Parameters
+    ----------
+    name : str
+        Name of the concept.
+    holds : callable
+        Whether it is true of a row.
+
+    Examples
+    --------
     >>> triangle = Concept("triangle", lambda corners: corners == 3)
     >>> triangle([3, 4, 5]).tolist()
     [1, -1, -1]
@@ -57,7 +66,13 @@ class Concept:
 
 @dataclass(frozen=True)
 class Corners:
-    """Whether a polygon has so many corners; equal for equal numbers, so that concepts can be compared."""
+    """Whether a polygon has so many corners; equal for equal numbers, so that concepts can be compared.
+
+    Parameters
+    ----------
+    count : int
+        Number of corners.
+    """
 
     count: int
 
@@ -68,6 +83,13 @@ class Corners:
 def polygons() -> list[Concept]:
     """Return the concept class of the notes: triangles, quadrilaterals and pentagons, told by their corners.
 
+    Returns
+    -------
+    list of Concept
+        Three concepts.
+
+    Examples
+    --------
     >>> [concept([3, 4, 5]).tolist() for concept in polygons()]
     [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
     """
@@ -76,12 +98,37 @@ def polygons() -> list[Concept]:
 
 
 def consistent(hypothesis: Hypothesis, rows: Any, labels: ArrayLike) -> bool:
-    """Return whether the hypothesis gives every row its label, as a target concept does."""
+    """Return whether the hypothesis gives every row its label, as a target concept does.
+
+    Parameters
+    ----------
+    hypothesis : callable
+        Function from a row to its label.
+    rows : array-like
+        Rows.
+    labels : array-like
+        Label of each row.
+
+    Returns
+    -------
+    bool
+        Whether no row has another label.
+    """
     return bool(np.array_equal(hypothesis(rows), np.asarray(labels)))
 
 
 class Contradiction(NamedTuple):
-    """Rows with the same attributes and different labels: their numbers, the attributes and the labels."""
+    """Rows with the same attributes and different labels: their numbers, the attributes and the labels.
+
+    Parameters
+    ----------
+    numbers : tuple of int
+        Numbers of the rows.
+    row : tuple of hashable
+        Their attributes.
+    labels : tuple of hashable
+        Their labels.
+    """
 
     numbers: tuple[int, ...]
     row: tuple[Hashable, ...]
@@ -91,6 +138,20 @@ class Contradiction(NamedTuple):
 def contradictions(rows: Sequence[Sequence[Hashable]], labels: Sequence[Hashable]) -> list[Contradiction]:
     """Return every set of equal rows that carry different labels; while there is one, no hypothesis is consistent.
 
+    Parameters
+    ----------
+    rows : sequence of sequence of hashable
+        Rows.
+    labels : sequence of hashable
+        Label of each row.
+
+    Returns
+    -------
+    list of Contradiction
+        The sets of equal rows.
+
+    Examples
+    --------
     >>> contradictions([("yes",), ("no",), ("yes",)], [1, 1, -1])
     [Contradiction(numbers=(0, 2), row=('yes',), labels=(1, -1))]
     """
@@ -110,6 +171,13 @@ def contradictions(rows: Sequence[Sequence[Hashable]], labels: Sequence[Hashable
 class Pattern:
     """A conjunction: a value for each attribute, None (written ?) where any will do; or nothing at all.
 
+    Parameters
+    ----------
+    values : tuple of hashable or None
+        A value for each attribute, None for any; None instead of the tuple: the empty concept.
+
+    Examples
+    --------
     >>> str(Pattern(("yes", None)))
     '(yes, ?)'
     """
@@ -133,7 +201,13 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Conjunctions:
-    """All patterns over attributes with the given values, and the empty concept."""
+    """All patterns over attributes with the given values, and the empty concept.
+
+    Parameters
+    ----------
+    domains : tuple of tuple of hashable
+        Values of each attribute.
+    """
 
     domains: tuple[tuple[Hashable, ...], ...]
 
@@ -165,6 +239,13 @@ class Conjunctions:
 class VersionSpace:
     """The hypotheses that agree with every row seen so far; each new row deletes those it contradicts.
 
+    Parameters
+    ----------
+    hypotheses : object
+        The hypotheses to begin with.
+
+    Examples
+    --------
     >>> space = VersionSpace(Conjunctions((("yes", "no"),) * 2))
     >>> space.observe(("yes", "no"), 1).observe(("no", "no"), -1)
     VersionSpace(2 of 10 hypotheses after 2 rows)
@@ -225,7 +306,15 @@ class VersionSpace:
 
 @dataclass(frozen=True)
 class Problem:
-    """What may be true (concepts) and what a learner may answer (hypotheses)."""
+    """What may be true (concepts) and what a learner may answer (hypotheses).
+
+    Parameters
+    ----------
+    concepts : tuple of callable
+        Hypotheses that may be true.
+    hypotheses : tuple of callable
+        Hypotheses that a learner may return.
+    """
 
     concepts: tuple[Hypothesis, ...]
     hypotheses: tuple[Hypothesis, ...]
@@ -242,7 +331,15 @@ class Problem:
 
 
 class Disagreement(NamedTuple):
-    """The share of rows on which two hypotheses differ, and an interval for its expectation."""
+    """The share of rows on which two hypotheses differ, and an interval for its expectation.
+
+    Parameters
+    ----------
+    value : float
+        Share of the rows on which they differ.
+    lower, upper : float
+        Ends of the interval for its expectation.
+    """
 
     value: float
     lower: float
@@ -250,7 +347,22 @@ class Disagreement(NamedTuple):
 
 
 def disagreement(first: Hypothesis, second: Hypothesis, rows: Any, delta: float = 0.05) -> Disagreement:
-    """Return how often two hypotheses differ on independent rows, with a two-sided Hoeffding interval."""
+    """Return how often two hypotheses differ on independent rows, with a two-sided Hoeffding interval.
+
+    Parameters
+    ----------
+    first, second : callable
+        Functions from a row to its label.
+    rows : array-like
+        Rows.
+    delta : float, default=0.05
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    Disagreement
+        The share and its interval.
+    """
     apart = np.asarray(first(rows)) != np.asarray(second(rows))
     share, half = float(apart.mean()), hoeffding_deviation(len(apart), delta, two_sided=True)
     return Disagreement(share, max(0.0, share - half), min(1.0, share + half))
@@ -260,6 +372,15 @@ def disagreement(first: Hypothesis, second: Hypothesis, rows: Any, delta: float 
 class RuleBook:
     """Rules written by a person: the first whose condition holds gives the label, else the default.
 
+    Parameters
+    ----------
+    rules : tuple of tuple of callable, hashable
+        Pairs of a condition and a label, in order.
+    default : hashable
+        Label of rows that meet no condition.
+
+    Examples
+    --------
     >>> cars = RuleBook(((lambda row: row["wheels"] == 4, "car"),), default="truck")
     >>> cars.predict([{"wheels": 4}, {"wheels": 6}])
     ['car', 'truck']
@@ -278,6 +399,11 @@ class LookupTable:
 
     A row seen with several labels keeps the most frequent one (the first seen, if they tie). Unseen rows
     get `default`; if it is None they are refused.
+
+    Parameters
+    ----------
+    default : hashable or None
+        Label of rows never seen; None: they are refused.
     """
 
     def __init__(self, default: Hashable | None = None) -> None:
@@ -301,14 +427,37 @@ class LookupTable:
 
 
 class Edge(NamedTuple):
-    """Weighted error of a weak hypothesis and what it gains over guessing."""
+    """Weighted error of a weak hypothesis and what it gains over guessing.
+
+    Parameters
+    ----------
+    error : float
+        Weighted error rate.
+    edge : float
+        1/2 - error.
+    """
 
     error: float
     edge: float
 
 
 def weak_edge(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> Edge:
-    """Return the weighted error and the edge 1/2 - error of a weak hypothesis."""
+    """Return the weighted error and the edge 1/2 - error of a weak hypothesis.
+
+    Parameters
+    ----------
+    labels : array-like
+        Label of each row.
+    predictions : array-like
+        Prediction for each row.
+    weights : array-like or None
+        Weights of the rows; None: all are equal.
+
+    Returns
+    -------
+    Edge
+        Error and edge.
+    """
     y, h = np.asarray(labels), np.asarray(predictions)
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     if y.shape != h.shape or w.shape != y.shape or w.min() < 0.0 or not w.sum() > 0.0:
@@ -322,6 +471,16 @@ def boosting_error_bound(edges: ArrayLike) -> float:
 
     Freund and Schapire 1997: a weak learner with edge gamma under every weighting becomes a strong one, since
     T = ln(n)/(2 gamma^2) rounds leave no training error.
+
+    Parameters
+    ----------
+    edges : array-like
+        Edge of each round.
+
+    Returns
+    -------
+    float
+        Upper bound of the training error.
     """
     gamma = np.asarray(edges, dtype=np.float64)
     if gamma.ndim != 1 or gamma.size == 0 or np.abs(gamma).max() > 0.5:
@@ -334,7 +493,21 @@ Learner = Callable[[Sequence[int], Sequence[int], int], ArrayLike]
 
 
 class Identification(NamedTuple):
-    """Whether P[error > epsilon] <= delta was confirmed or refuted, with the count behind it."""
+    """Whether P[error > epsilon] <= delta was confirmed or refuted, with the count behind it.
+
+    Parameters
+    ----------
+    confirmed : bool
+        Whether the upper limit is at most delta.
+    refuted : bool
+        Whether the lower limit is above delta.
+    failures : int
+        Number of failed runs.
+    runs : int
+        Number of simulated runs.
+    upper, lower : float
+        Limits of the probability of failure.
+    """
 
     confirmed: bool
     refuted: bool
@@ -357,6 +530,28 @@ def identifies(
     """Return whether the learner identifies the target from m rows: P[error <= epsilon] >= 1 - delta.
 
     One-sided limits of the failure probability at `confidence`; between them the runs do not decide.
+
+    Parameters
+    ----------
+    run : callable
+        `run(rng, m)` returns the error rate of what was learnt from m new rows.
+    m : int
+        Number of rows.
+    epsilon : float
+        Error rate that counts as a failure.
+    delta : float
+        Probability with which the statement may fail.
+    runs : int, default=400
+        Number of simulated runs.
+    confidence : float, default=0.99
+        Confidence of the limits.
+    seed : int, default=0
+        Seed of the runs.
+
+    Returns
+    -------
+    Identification
+        Whether it was confirmed or refuted.
     """
     epsilon, delta = check.probability("epsilon", epsilon), check.failure(delta)
     runs, doubt = check.whole("runs", runs), 1.0 - check.probability("confidence", confidence)
@@ -370,6 +565,26 @@ def simulated_sample_size(run: Run, epsilon: float, delta: float, *, most: int, 
     """Return the smallest m <= most at which at most a share delta of the runs fails, by bisection.
 
     An estimate of the sample complexity, to be compared with a theorem's; `most` must itself succeed.
+
+    Parameters
+    ----------
+    run : callable
+        `run(rng, m)` returns the error rate of what was learnt from m new rows.
+    epsilon : float
+        Error rate that counts as a failure.
+    delta : float
+        Probability with which the statement may fail.
+    most : int
+        Largest m.
+    runs : int, default=200
+        Number of simulated runs.
+    seed : int, default=0
+        Seed of the runs.
+
+    Returns
+    -------
+    int
+        Number of rows.
     """
 
     def succeeds(m: int) -> bool:
@@ -386,7 +601,20 @@ def simulated_sample_size(run: Run, epsilon: float, delta: float, *, most: int, 
 
 
 def growth_exponent(function: Callable[[float], float], values: Sequence[float]) -> float:
-    """Return the slope of ln function against ln value by least squares: 1 for linear growth."""
+    """Return the slope of ln function against ln value by least squares: 1 for linear growth.
+
+    Parameters
+    ----------
+    function : callable
+        Positive function of a number.
+    values : sequence of float
+        Where it is evaluated.
+
+    Returns
+    -------
+    float
+        The slope.
+    """
     x, y = np.log(np.asarray(values, dtype=np.float64)), np.log([function(v) for v in values])
     return float(np.polyfit(x, y, 1)[0])
 
@@ -395,6 +623,20 @@ def time_exponent(work: Callable[[int], object], sizes: Sequence[int], repeats: 
     """Return the slope of ln time against ln size, from the fastest of `repeats` runs at each size.
 
     An efficient learner has a polynomial run time, hence a bounded slope.
+
+    Parameters
+    ----------
+    work : callable
+        Called with a size, and timed.
+    sizes : sequence of int
+        Sizes to try.
+    repeats : int, default=5
+        Number of runs at each size.
+
+    Returns
+    -------
+    float
+        The slope.
     """
 
     def fastest(size: float) -> float:
@@ -409,7 +651,18 @@ def time_exponent(work: Callable[[int], object], sizes: Sequence[int], repeats: 
 
 
 def targets(n: int) -> Iterator[tuple[int, ...]]:
-    """Yield all functions from n points to {0, 1}."""
+    """Yield all functions from n points to {0, 1}.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+
+    Yields
+    ------
+    tuple of int
+        Labels of the n points.
+    """
     if n > 16:
         raise ValueError(f"2^{n} targets are too many to list; take n <= 16.")
     return itertools.product((0, 1), repeat=n)
@@ -418,7 +671,24 @@ def targets(n: int) -> Iterator[tuple[int, ...]]:
 def off_training_error(
     learner: Learner, train: Sequence[int], target: Sequence[int], weight: ArrayLike | None = None
 ) -> float:
-    """Return the weighted probability of error on the points outside the training set, for one target."""
+    """Return the weighted probability of error on the points outside the training set, for one target.
+
+    Parameters
+    ----------
+    learner : callable
+        Maps training points, their labels and n to a label for every point.
+    train : sequence of int
+        Numbers of the points of the training set.
+    target : sequence of int
+        Label of every point.
+    weight : array-like or None
+        Probability of each point; None: all are equal.
+
+    Returns
+    -------
+    float
+        Probability of error.
+    """
     n = len(target)
     p = np.full(n, 1.0 / n) if weight is None else np.asarray(weight, dtype=np.float64)
     outside = [x for x in range(n) if x not in set(train)]
@@ -436,7 +706,26 @@ def total_error(
     weight: ArrayLike | None = None,
     prior: Callable[[tuple[int, ...]], float] | None = None,
 ) -> float:
-    """Return the sum over all targets of prior(target), 1 unless given, times the error outside."""
+    """Return the sum over all targets of prior(target), 1 unless given, times the error outside.
+
+    Parameters
+    ----------
+    learner : callable
+        Maps training points, their labels and n to a label for every point.
+    train : sequence of int
+        Numbers of the points of the training set.
+    n : int
+        Number of points.
+    weight : array-like or None
+        Probability of each point; None: all are equal.
+    prior : callable or None
+        Probability of each target; None: 1 for each.
+
+    Returns
+    -------
+    float
+        The sum.
+    """
     return math.fsum(
         (1.0 if prior is None else prior(target)) * off_training_error(learner, train, target, weight)
         for target in targets(n)
@@ -446,6 +735,22 @@ def total_error(
 def mass_beyond(t: float, d: int, *, ball: bool = False) -> float:
     """Return P[|w.x| >= t] for a unit w and x uniform on the unit sphere of R^d (or in the unit ball).
 
+    Parameters
+    ----------
+    t : float
+        Distance from the hyperplane through the centre.
+    d : int
+        Dimension.
+    ball : bool, default=False
+        Whether the points lie in the ball; otherwise on the sphere.
+
+    Returns
+    -------
+    float
+        The probability.
+
+    Examples
+    --------
     >>> round(mass_beyond(0.5, 3), 6)  # Archimedes: uniform in three dimensions
     0.5
     """
@@ -454,12 +759,42 @@ def mass_beyond(t: float, d: int, *, ball: bool = False) -> float:
 
 
 def separable_share(n: int, d: int) -> Fraction:
-    """Return the probability that coin labels of n points in general position in R^d are separable."""
+    """Return the probability that coin labels of n points in general position in R^d are separable.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    d : int
+        Dimension.
+
+    Returns
+    -------
+    Fraction
+        The probability, exactly.
+    """
     return Fraction(cover(n, d), 2 ** check.whole("n", n))
 
 
 def random_points(n: int, d: int, rng: np.random.Generator, *, ball: bool = False) -> np.ndarray:
-    """Return n points uniform on the unit sphere of R^d, or in the unit ball."""
+    """Return n points uniform on the unit sphere of R^d, or in the unit ball.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    d : int
+        Dimension.
+    rng : Generator
+        Random generator.
+    ball : bool, default=False
+        Whether the points lie in the ball; otherwise on the sphere.
+
+    Returns
+    -------
+    ndarray
+        Array of shape (n, d).
+    """
     x = rng.standard_normal((check.whole("n", n), check.whole("d", d)))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     return x * rng.random((n, 1)) ** (1.0 / d) if ball else x
@@ -471,6 +806,20 @@ def best_margin(X: np.ndarray, y: np.ndarray, rounds: int = 2000) -> tuple[float
     Frank-Wolfe steps towards the point of the hull of y_i x_i nearest to the origin: its norm is an upper
     bound, and its direction a hyperplane whose smallest margin is a lower one (negative if it does not
     separate).
+
+    Parameters
+    ----------
+    X : ndarray
+        Rows.
+    y : ndarray
+        Labels -1 and +1.
+    rounds : int, default=2000
+        Number of Frank-Wolfe steps.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper bound.
     """
     Z = np.asarray(y)[:, None] * np.asarray(X, dtype=np.float64)
     p = Z.mean(axis=0)

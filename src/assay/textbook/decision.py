@@ -35,6 +35,13 @@ def posterior(prior: Any, likelihood: Any, *, log: bool = False) -> np.ndarray:
     log : bool
         Whether `likelihood` holds logarithms, which do not underflow; -inf stands for 0.
 
+    Returns
+    -------
+    ndarray
+        P(c | x), a row for each x.
+
+    Examples
+    --------
     A rare disease (1 %), a test that finds 95 % of the ill and alarms 5 % of the healthy:
 
     >>> posterior([0.01, 0.99], [0.95, 0.05]).round(4).tolist()
@@ -61,6 +68,20 @@ def conditional_risk(posterior: Any, cost: Any) -> np.ndarray:
 
     cost[i, j] is what decision i costs if the class is j; there may be more or fewer decisions than classes.
 
+    Parameters
+    ----------
+    posterior : array-like
+        P(c | x), a row for each x.
+    cost : array-like
+        Cost of decision i if the class is j, in row i and column j.
+
+    Returns
+    -------
+    ndarray
+        Risk of each decision, for each row.
+
+    Examples
+    --------
     >>> conditional_risk([[0.3, 0.7]], [[0, 10], [1, 0]]).tolist()
     [[7.0, 0.3]]
     """
@@ -73,12 +94,20 @@ def minimum_risk(posterior: Any, cost: Any = None, *, reject: float | None = Non
 
     Parameters
     ----------
-    posterior : (n, K)
+    posterior : array-like of shape (n, K)
+        P(c | x), a row for each x.
     cost : (decisions, K), optional
         None is 1 for an error and 0 otherwise; then the decision is the class of largest posterior.
     reject : float >= 0, optional
         What it costs not to decide. Where every decision risks more, the answer is `REJECT` (-1).
 
+    Returns
+    -------
+    ndarray
+        Number of the decision for each row.
+
+    Examples
+    --------
     >>> P = [[0.9, 0.1], [0.6, 0.4]]
     >>> minimum_risk(P).tolist(), minimum_risk(P, [[0, 5], [1, 0]]).tolist(), minimum_risk(P, reject=0.2).tolist()
     ([0, 0], [0, 1], [0, -1])
@@ -97,6 +126,20 @@ def bayes_risk(joint: Any, cost: Any = None) -> float:
 
     With 0/1 cost it is 1 - sum_x max_c P(x, c) = 1 - E max_c P(c | x).
 
+    Parameters
+    ----------
+    joint : array-like
+        P(x, c), a row for each x.
+    cost : array-like or None
+        Cost of decision i if the class is j; None: 1 for an error, 0 otherwise.
+
+    Returns
+    -------
+    float
+        The Bayes risk.
+
+    Examples
+    --------
     >>> round(bayes_risk([[0.4, 0.1], [0.2, 0.3]]), 12)
     0.3
     """
@@ -115,6 +158,20 @@ def gaussian_bayes_risk(distance: float, prior: float = 0.5) -> float:
     Equal classes: Phi(-distance / 2). In general, with t = ln((1 - prior) / prior) / distance,
     prior Phi(t - distance / 2) + (1 - prior) Phi(-t - distance / 2).
 
+    Parameters
+    ----------
+    distance : float
+        Mahalanobis distance of the means.
+    prior : float, default=0.5
+        Probability of the first class.
+
+    Returns
+    -------
+    float
+        The Bayes error rate.
+
+    Examples
+    --------
     >>> round(gaussian_bayes_risk(2.0), 6)
     0.158655
     """
@@ -151,7 +208,15 @@ def _cost(values: Any, classes: int) -> np.ndarray:
 
 
 class LinearRule(NamedTuple):
-    """Second class iff <coef, x> + intercept > 0."""
+    """Second class iff <coef, x> + intercept > 0.
+
+    Parameters
+    ----------
+    coef : ndarray
+        Weights.
+    intercept : float
+        Intercept.
+    """
 
     coef: np.ndarray
     intercept: float
@@ -160,6 +225,22 @@ class LinearRule(NamedTuple):
 def bayes_rule(means: Any, covariance: Any, priors: Any = (0.5, 0.5)) -> LinearRule:
     """Return the rule of least error for two Gaussian classes with means (2, d) and one covariance (d, d).
 
+    Parameters
+    ----------
+    means : array-like
+        Means of the two classes.
+    covariance : array-like
+        Common covariance matrix.
+    priors : array-like, default=(0.5, 0.5)
+        Probabilities of the two classes.
+
+    Returns
+    -------
+    LinearRule
+        The rule.
+
+    Examples
+    --------
     >>> bayes_rule([[0.0], [2.0]], [[1.0]])
     LinearRule(coef=array([2.]), intercept=-2.0)
     """
@@ -174,6 +255,26 @@ def gaussian_risk(coef: Any, intercept: float, means: Any, covariance: Any, prio
 
     p_0 Phi((<w, mu_0> + b) / s) + p_1 Phi(-(<w, mu_1> + b) / s), s^2 = w^T Sigma w.
 
+    Parameters
+    ----------
+    coef : array-like
+        Weights of the rule.
+    intercept : float
+        Intercept of the rule.
+    means : array-like
+        Means of the two classes.
+    covariance : array-like
+        Common covariance matrix.
+    priors : array-like, default=(0.5, 0.5)
+        Probabilities of the two classes.
+
+    Returns
+    -------
+    float
+        Error rate.
+
+    Examples
+    --------
     >>> round(gaussian_risk(*bayes_rule([[0.0], [2.0]], [[1.0]]), [[0.0], [2.0]], [[1.0]]), 6)
     0.158655
     """

@@ -26,7 +26,20 @@ Predictor = Callable[[Sequence[int]], Sequence[Fraction]]
 
 
 def fixed(i: int, n: int) -> str:
-    """Return the truncated binary code of i in 0..n-1: floor(log2 n) or one more bits."""
+    """Return the truncated binary code of i in 0..n-1: floor(log2 n) or one more bits.
+
+    Parameters
+    ----------
+    i : int
+        A number below n.
+    n : int
+        How many numbers there are.
+
+    Returns
+    -------
+    str
+        The code word.
+    """
     k = n.bit_length() - 1
     short = 2 ** (k + 1) - n
     if i < short:
@@ -35,7 +48,13 @@ def fixed(i: int, n: int) -> str:
 
 
 class Reader:
-    """Reads what the codes wrote, from the left; refuses to read past the end."""
+    """Reads what the codes wrote, from the left; refuses to read past the end.
+
+    Parameters
+    ----------
+    bits : str
+        A string of 0 and 1.
+    """
 
     def __init__(self, bits: str) -> None:
         if set(bits) - {"0", "1"}:
@@ -70,14 +89,32 @@ class Reader:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A label 0..K-1."""
+    """A label 0..K-1.
+
+    Parameters
+    ----------
+    label : int
+        The label.
+    """
 
     label: int
 
 
 @dataclass(frozen=True)
 class Split:
-    """Rows with x[feature] <= at go left, the others right."""
+    """Rows with x[feature] <= at go left, the others right.
+
+    Parameters
+    ----------
+    feature : int
+        Number of the feature.
+    at : float
+        Threshold.
+    left : Leaf or Split
+        Subtree of rows up to the threshold.
+    right : Leaf or Split
+        Subtree of the others.
+    """
 
     feature: int
     at: float
@@ -90,7 +127,15 @@ Tree = Leaf | Split
 
 @dataclass(frozen=True)
 class Rule:
-    """A label for rows that meet all conditions (feature, at, above): x > at if above, else x <= at."""
+    """A label for rows that meet all conditions (feature, at, above): x > at if above, else x <= at.
+
+    Parameters
+    ----------
+    conditions : tuple of tuple of int, float, bool
+        Conditions (feature, at, above).
+    label : int
+        Label of rows that meet all of them.
+    """
 
     conditions: tuple[tuple[int, float, bool], ...]
     label: int
@@ -98,7 +143,15 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleList:
-    """The first rule that matches decides, the default label if none does."""
+    """The first rule that matches decides, the default label if none does.
+
+    Parameters
+    ----------
+    rules : tuple of Rule
+        Rules, in order.
+    default : int
+        Label of rows that no rule matches.
+    """
 
     rules: tuple[Rule, ...]
     default: int
@@ -106,7 +159,17 @@ class RuleList:
 
 @dataclass(frozen=True)
 class ModelCode:
-    """The code for trees and rule lists over features in boxes [low_j, high_j] and K labels."""
+    """The code for trees and rule lists over features in boxes [low_j, high_j] and K labels.
+
+    Parameters
+    ----------
+    low : tuple of float
+        Smallest value of each feature.
+    high : tuple of float
+        Largest value of each feature.
+    n_classes : int
+        Number of classes.
+    """
 
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -209,7 +272,20 @@ class ModelCode:
 
 
 def predict(model: Tree | RuleList, X: ArrayLike) -> np.ndarray:
-    """Return the label of each row under a tree or a rule list."""
+    """Return the label of each row under a tree or a rule list.
+
+    Parameters
+    ----------
+    model : Split or Leaf or RuleList
+        The tree or list.
+    X : array-like
+        Rows.
+
+    Returns
+    -------
+    ndarray
+        A label for each row.
+    """
     rows = np.asarray(X, dtype=np.float64)
     return np.array([_label(model, row) for row in rows], dtype=np.int64)
 
@@ -230,6 +306,13 @@ class LinearCode:
     """The code for vectors of integer weights in -steps..steps, few of them not zero.
 
     The number of non-zero weights, their positions, then each as one of 2 steps values.
+
+    Parameters
+    ----------
+    features : int
+        Number of weights.
+    steps : int
+        Largest absolute weight.
     """
 
     features: int
@@ -263,7 +346,21 @@ class LinearCode:
 
 
 class ShortestRule(NamedTuple):
-    """The rule, its training errors, its length and that of the table of labels in bits, and whether it is shorter."""
+    """The rule, its training errors, its length and that of the table of labels in bits, and whether it is shorter.
+
+    Parameters
+    ----------
+    rule : object
+        The rule.
+    errors : int
+        Number of its training errors.
+    bits : float
+        Its length.
+    table_bits : float
+        Length of the list of labels.
+    accepted : bool
+        Whether the rule is shorter than the list.
+    """
 
     rule: Any
     errors: int
@@ -286,6 +383,28 @@ def shortest_rule(
     It is accepted only if it is shorter than writing down the labels, `table_bits(rows, labels)`: else nothing was
     learnt that a list of the labels does not say.
 
+    Parameters
+    ----------
+    rules : iterable of object
+        Rules that are compared.
+    rows : array-like
+        Training rows.
+    labels : array-like
+        Labels 0..K-1.
+    length : callable
+        Number of bits of a rule.
+    predict : callable, default=lambda rule, rows: rule(rows)
+        Labels that a rule gives to rows.
+    n_labels : int or None
+        Number of classes; None: as many as there are in the labels.
+
+    Returns
+    -------
+    ShortestRule
+        The rule and its length.
+
+    Examples
+    --------
     >>> rules = {"all": lambda x: [1] * len(x), "above two": lambda x: [int(v > 2) for v in x]}
     >>> found = shortest_rule(rules, [1, 2, 3, 4], [0, 0, 1, 1], length=len, predict=lambda name, x: rules[name](x))
     >>> found.rule, found.errors, found.bits, found.table_bits, found.accepted
@@ -306,12 +425,36 @@ def shortest_rule(
 
 
 def table_bits(n: int, n_classes: int) -> int:
-    """Return n log2 K, rounded up: the bits of listing the labels of n rows. A rule must be shorter."""
+    """Return n log2 K, rounded up: the bits of listing the labels of n rows. A rule must be shorter.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    int
+        Number of bits.
+    """
     return math.ceil(check.whole("n", n) * math.log2(check.whole("n_classes", n_classes, low=2)) - 1e-9)
 
 
 def laplace(n_classes: int) -> Predictor:
-    """Return Laplace's rule: the next label is k with probability (times seen + 1) / (labels seen + K)."""
+    """Return Laplace's rule: the next label is k with probability (times seen + 1) / (labels seen + K).
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    callable
+        The predictor.
+    """
     n_classes = check.whole("n_classes", n_classes, low=2)
 
     def probabilities(past: Sequence[int]) -> list[Fraction]:
@@ -321,7 +464,20 @@ def laplace(n_classes: int) -> Predictor:
 
 
 def code_length(labels: Sequence[int], predictor: Predictor) -> float:
-    """Return sum_t -log2 P(y_t | y_1 .. y_{t-1}) in bits: prediction is compression."""
+    """Return sum_t -log2 P(y_t | y_1 .. y_{t-1}) in bits: prediction is compression.
+
+    Parameters
+    ----------
+    labels : sequence of int
+        Labels 0..K-1.
+    predictor : callable
+        Probabilities of the next label, given the labels so far.
+
+    Returns
+    -------
+    float
+        Number of bits.
+    """
     return -math.fsum(math.log2(predictor(labels[:t])[y]) for t, y in enumerate(labels))
 
 
@@ -330,6 +486,18 @@ def arithmetic_encode(labels: Sequence[int], predictor: Predictor) -> str:
 
     Each label narrows an interval of [0, 1) in proportion to its probability; the shortest binary fraction
     whose own interval lies inside names it.
+
+    Parameters
+    ----------
+    labels : sequence of int
+        Labels 0..K-1.
+    predictor : callable
+        Probabilities of the next label, given the labels so far.
+
+    Returns
+    -------
+    str
+        The bits.
     """
     low, width = Fraction(0), Fraction(1)
     for t, y in enumerate(labels):
@@ -347,7 +515,22 @@ def arithmetic_encode(labels: Sequence[int], predictor: Predictor) -> str:
 
 
 def arithmetic_decode(bits: str, count: int, predictor: Predictor) -> list[int]:
-    """Return the `count` labels behind the bits."""
+    """Return the `count` labels behind the bits.
+
+    Parameters
+    ----------
+    bits : str
+        A string of 0 and 1.
+    count : int
+        Number of labels.
+    predictor : callable
+        Probabilities of the next label, given the labels so far.
+
+    Returns
+    -------
+    list of int
+        The labels.
+    """
     value, low, width = Fraction(int(bits or "0", 2), 2 ** len(bits)), Fraction(0), Fraction(1)
     labels: list[int] = []
     for _ in range(count):

@@ -18,7 +18,21 @@ _POLISH = 20  # Newton steps at most
 
 
 class Likelihood(NamedTuple):
-    """The parameters, their log-likelihood, its gradient, which parameters lie on a bound, and whether it is flat."""
+    """The parameters, their log-likelihood, its gradient, which parameters lie on a bound, and whether it is flat.
+
+    Parameters
+    ----------
+    parameters : ndarray
+        The parameters.
+    log_likelihood : float
+        Their log-likelihood.
+    gradient : ndarray
+        Its gradient there.
+    on_bound : ndarray
+        Which parameters lie on a bound.
+    converged : bool
+        Whether the gradient is small in the directions that are free.
+    """
 
     parameters: np.ndarray
     log_likelihood: float
@@ -43,14 +57,26 @@ def fit(
     ----------
     log_density : function
         ln p of each row: log_density(data, parameters) returns an array with a number for each row.
-    data : array
+    data : array-like
+        The rows, as `log_density` takes them.
     start : (p,)
         Where the search begins; its likelihood must be above 0.
     bounds : p pairs (low, high), optional
         None for an end that is free. A parameter that must be > 0, such as a variance, gets a low end above 0.
-    tol : float
+    sample_weight : array-like or None
+        Weights of the rows; None: each has the weight 1.
+    tol : float, default=1e-6
         It has converged if the gradient of the mean log-likelihood, on parameters inside their bounds, is below tol.
+    max_iter : int, default=1000
+        Largest number of steps.
 
+    Returns
+    -------
+    Likelihood
+        The parameters and what they reach.
+
+    Examples
+    --------
     The exponential density of rate t, t exp(-t x); the closed form is 1 / mean:
 
     >>> import numpy as np

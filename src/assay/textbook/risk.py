@@ -30,6 +30,20 @@ _BALANCE = 10.0  # ratio of the two residuals beyond which the step is changed
 def zero_one(y: ArrayLike, prediction: ArrayLike) -> np.ndarray:
     """Return 1 where the prediction differs from y, else 0.
 
+    Parameters
+    ----------
+    y : array-like
+        Labels or targets.
+    prediction : array-like
+        Predictions.
+
+    Returns
+    -------
+    ndarray
+        Loss of each row.
+
+    Examples
+    --------
     >>> zero_one(["a", "b"], ["a", "c"]).tolist()
     [0.0, 1.0]
     """
@@ -39,6 +53,20 @@ def zero_one(y: ArrayLike, prediction: ArrayLike) -> np.ndarray:
 def squared(y: ArrayLike, prediction: ArrayLike) -> np.ndarray:
     """Return (y - f)^2, twice `assay.losses.squared_error`.
 
+    Parameters
+    ----------
+    y : array-like
+        Labels or targets.
+    prediction : array-like
+        Predictions.
+
+    Returns
+    -------
+    ndarray
+        Loss of each row.
+
+    Examples
+    --------
     >>> squared([1.0], [3.0]).tolist()
     [4.0]
     """
@@ -48,6 +76,20 @@ def squared(y: ArrayLike, prediction: ArrayLike) -> np.ndarray:
 def absolute(y: ArrayLike, prediction: ArrayLike) -> np.ndarray:
     """Return |y - f|.
 
+    Parameters
+    ----------
+    y : array-like
+        Labels or targets.
+    prediction : array-like
+        Predictions.
+
+    Returns
+    -------
+    ndarray
+        Loss of each row.
+
+    Examples
+    --------
     >>> absolute([1.0], [3.0]).tolist()
     [2.0]
     """
@@ -57,6 +99,20 @@ def absolute(y: ArrayLike, prediction: ArrayLike) -> np.ndarray:
 def log_loss(y: ArrayLike, probability: ArrayLike) -> np.ndarray:
     """Return -ln P(y | x) for labels 0..K-1 and rows of class probabilities, clipped away from 0 by 1e-15.
 
+    Parameters
+    ----------
+    y : array-like
+        Labels or targets.
+    probability : array-like
+        Class probabilities, a row for each label.
+
+    Returns
+    -------
+    ndarray
+        Loss of each row.
+
+    Examples
+    --------
     >>> log_loss([0], [[1.0, 0.0]]).tolist() == [0.0]
     True
     """
@@ -69,7 +125,20 @@ def log_loss(y: ArrayLike, probability: ArrayLike) -> np.ndarray:
 
 
 def empirical_risk(losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-    """Return the weighted mean of the losses; times the sum of weights it is the training objective."""
+    """Return the weighted mean of the losses; times the sum of weights it is the training objective.
+
+    Parameters
+    ----------
+    losses : array-like
+        Loss of each row.
+    sample_weight : array-like or None
+        Weights of the rows; None: each has the weight 1.
+
+    Returns
+    -------
+    float
+        The mean.
+    """
     values = np.asarray(losses, dtype=np.float64)
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise ValueError("losses must be a non-empty one-dimensional array of finite numbers.")
@@ -82,7 +151,17 @@ def empirical_risk(losses: ArrayLike, sample_weight: ArrayLike | None = None) ->
 
 
 class FiniteDistribution:
-    """Points x with labels y and their probabilities: everything about it is a finite sum."""
+    """Points x with labels y and their probabilities: everything about it is a finite sum.
+
+    Parameters
+    ----------
+    X : array-like
+        Points, one in each row.
+    y : array-like
+        Labels or targets.
+    probability : array-like
+        Probability of each point; their sum is 1.
+    """
 
     def __init__(self, X: ArrayLike, y: ArrayLike, probability: ArrayLike) -> None:
         self.X, self.y = np.asarray(X), np.asarray(y)
@@ -128,7 +207,17 @@ class FiniteDistribution:
 
 
 class MonteCarlo(NamedTuple):
-    """A simulated mean, its standard error and an interval for the true mean."""
+    """A simulated mean, its standard error and an interval for the true mean.
+
+    Parameters
+    ----------
+    value : float
+        The mean.
+    standard_error : float
+        Its standard error.
+    lower, upper : float
+        Ends of the interval.
+    """
 
     value: float
     standard_error: float
@@ -148,6 +237,24 @@ def simulated_risk(
 
     With losses in [0, high] the interval is Hoeffding's; without, 4 standard errors either side, and no
     promise.
+
+    Parameters
+    ----------
+    losses_of : callable
+        `losses_of(rng, draws)` returns so many losses.
+    draws : int, default=10000
+        Number of losses.
+    delta : float, default=0.05
+        Probability with which the statement may fail.
+    high : float or None
+        Largest possible loss; None: unknown.
+    seed : int, default=0
+        Seed of what is drawn.
+
+    Returns
+    -------
+    MonteCarlo
+        Mean and interval.
     """
     values = np.asarray(losses_of(np.random.default_rng(seed), check.whole("draws", draws, low=2)), dtype=np.float64)
     mean, error = math.fsum(values) / values.size, float(values.std(ddof=1)) / math.sqrt(values.size)
@@ -161,6 +268,24 @@ def simulated_risk(
 def diagnose(training: float, test: float, small_training: float, small_test: float) -> str:
     """Return which of four cases a training and a test risk are, given what counts as small for each.
 
+    Parameters
+    ----------
+    training : float
+        Training risk.
+    test : float
+        Test risk.
+    small_training : float
+        Largest training risk that counts as small.
+    small_test : float
+        Largest test risk that counts as small.
+
+    Returns
+    -------
+    str
+        Name of the case.
+
+    Examples
+    --------
     >>> diagnose(0.02, 0.30, 0.05, 0.10)
     'overfits'
     """
@@ -172,7 +297,15 @@ def diagnose(training: float, test: float, small_training: float, small_test: fl
 
 
 class StructuralChoice(NamedTuple):
-    """The class with the smallest bound, and the bound of each."""
+    """The class with the smallest bound, and the bound of each.
+
+    Parameters
+    ----------
+    chosen : int
+        Number of the class.
+    bounds : tuple of float
+        Bound of each class.
+    """
 
     chosen: int
     bounds: tuple[float, ...]
@@ -185,6 +318,22 @@ def structural_minimum(
 
     The confidence is `vc.massart_deviation`, so every printed value bounds the error of the model chosen in
     that class, and the smallest of them may be quoted.
+
+    Parameters
+    ----------
+    errors : sequence of int
+        Training errors of the best of each class.
+    n : int
+        Number of rows.
+    delta : float
+        Probability with which the statement may fail.
+    log_growths : sequence of float or callable
+        Logarithm of the growth function of each class.
+
+    Returns
+    -------
+    StructuralChoice
+        The choice.
     """
     if len(errors) != len(log_growths) or not errors:
         raise ValueError("errors and log_growths must have the same, positive length.")
@@ -195,7 +344,22 @@ def structural_minimum(
 
 
 def regularised_minimum(risks: ArrayLike, penalties: ArrayLike, strength: float) -> int:
-    """Return the index of the smallest risk + strength * penalty; ties go to the smaller penalty."""
+    """Return the index of the smallest risk + strength * penalty; ties go to the smaller penalty.
+
+    Parameters
+    ----------
+    risks : array-like
+        Risk of each candidate.
+    penalties : array-like
+        Penalty of each candidate.
+    strength : float
+        Weight of the penalties.
+
+    Returns
+    -------
+    int
+        Number of the candidate.
+    """
     risk, penalty = np.asarray(risks, dtype=np.float64), np.asarray(penalties, dtype=np.float64)
     if risk.ndim != 1 or risk.shape != penalty.shape or risk.size == 0:
         raise ValueError("risks and penalties must be lists of one length.")
@@ -204,7 +368,21 @@ def regularised_minimum(risks: ArrayLike, penalties: ArrayLike, strength: float)
 
 
 class BiasVariance(NamedTuple):
-    """Means over test points: squared bias, variance, noise, and the squared error seen directly."""
+    """Means over test points: squared bias, variance, noise, and the squared error seen directly.
+
+    Parameters
+    ----------
+    bias2 : float
+        Mean squared bias.
+    variance : float
+        Mean variance of the predictions.
+    noise : float
+        Variance of the noise.
+    error : float
+        Mean squared error, seen directly.
+    standard_error : float
+        Its standard error.
+    """
 
     bias2: float
     variance: float
@@ -233,6 +411,28 @@ def bias_variance(
     and y = truth plus noise of that variance. The squared bias is corrected for the variance of the mean
     over `runs`; `error` is the mean squared error against freshly drawn noisy targets, so error and total
     agree within its standard error.
+
+    Parameters
+    ----------
+    learner : learner
+        Regressor that can be cloned and fitted.
+    sample : callable
+        `sample(rng)` returns a training set (X, y).
+    X : array-like
+        Test points.
+    truth : array-like
+        Expected target at each of them.
+    noise : float, default=0.0
+        Variance of the noise of a target.
+    runs : int, default=200
+        Number of training sets.
+    seed : int, default=0
+        Seed of what is drawn.
+
+    Returns
+    -------
+    BiasVariance
+        The parts of the error.
     """
     from sklearn.base import clone
 
@@ -254,7 +454,19 @@ def bias_variance(
 
 
 class ErrorDecomposition(NamedTuple):
-    """Parts of the risk of a model above zero: Bayes error, approximation, estimation, optimisation."""
+    """Parts of the risk of a model above zero: Bayes error, approximation, estimation, optimisation.
+
+    Parameters
+    ----------
+    bayes : float
+        Bayes error.
+    approximation : float
+        Risk of the best of the class above it.
+    estimation : float
+        Risk of the empirical minimiser above that.
+    optimisation : float
+        Risk of the model above that.
+    """
 
     bayes: float
     approximation: float
@@ -268,6 +480,22 @@ def error_decomposition(bayes: float, best: float, minimiser: float, model: floa
     bayes: the smallest risk of any classifier; best: of the class; minimiser: risk of the exact empirical
     minimiser; model: risk of what the solver returned. The last part may be negative: a worse optimum can
     generalise better.
+
+    Parameters
+    ----------
+    bayes : float
+        Smallest risk of any classifier.
+    best : float
+        Smallest risk in the class.
+    minimiser : float
+        Risk of the exact empirical minimiser.
+    model : float
+        Risk of what the solver returned.
+
+    Returns
+    -------
+    ErrorDecomposition
+        The parts.
     """
     for name, low, high in (("best", bayes, best), ("minimiser", best, minimiser)):
         if high < low:
@@ -276,7 +504,15 @@ def error_decomposition(bayes: float, best: float, minimiser: float, model: floa
 
 
 class Penalty(NamedTuple):
-    """value(w), and prox(v, t) = argmin_w t value(w) + 1/2 |w - v|^2."""
+    """value(w), and prox(v, t) = argmin_w t value(w) + 1/2 |w - v|^2.
+
+    Parameters
+    ----------
+    value : callable
+        Penalty of weights w.
+    prox : callable
+        prox(v, t) = argmin_w t value(w) + 1/2 |w - v|^2.
+    """
 
     value: Callable[[np.ndarray], float]
     prox: Callable[[np.ndarray, float], np.ndarray]
@@ -287,14 +523,41 @@ L1 = Penalty(lambda w: float(np.abs(w).sum()), lambda v, t: np.sign(v) * np.maxi
 
 
 def elastic_net(l1: float, l2: float) -> Penalty:
-    """Return the penalty l1 |w|_1 + l2/2 |w|^2."""
+    """Return the penalty l1 |w|_1 + l2/2 |w|^2.
+
+    Parameters
+    ----------
+    l1 : float
+        Weight of the absolute values.
+    l2 : float
+        Weight of the squares.
+
+    Returns
+    -------
+    Penalty
+        The penalty.
+    """
     if not (np.isfinite([l1, l2]).all() and min(l1, l2) >= 0):
         raise ValueError(f"elastic_net: l1 and l2 must be finite numbers >= 0; got {l1!r} and {l2!r}.")
     return Penalty(lambda w: l1 * L1.value(w) + l2 * L2.value(w), lambda v, t: L1.prox(v, t * l1) / (1 + t * l2))
 
 
 class Minimum(NamedTuple):
-    """w, b, the objective there, the steps taken, and whether both residuals met the tolerance."""
+    """w, b, the objective there, the steps taken, and whether both residuals met the tolerance.
+
+    Parameters
+    ----------
+    w : ndarray
+        Weights.
+    b : float
+        Intercept.
+    objective : float
+        The objective there.
+    n_iter : int
+        Number of steps.
+    converged : bool
+        Whether both residuals met the tolerance.
+    """
 
     w: np.ndarray
     b: float
@@ -318,6 +581,32 @@ def minimise_risk(
 
     tol : stop when the copies agree with w and f, and stand still, to tol relative to their length.
 
+    Parameters
+    ----------
+    X : ndarray
+        Rows.
+    y : ndarray
+        Labels or targets.
+    loss : Loss
+        A loss of `assay.losses`.
+    penalty : Penalty, default=L2
+        The penalty.
+    C : float, default=1.0
+        Weight of the losses.
+    intercept : bool, default=True
+        Whether there is an intercept.
+    tol : float, default=1e-09
+        Relative tolerance of both residuals.
+    max_iter : int, default=50000
+        Largest number of steps.
+
+    Returns
+    -------
+    Minimum
+        The minimiser.
+
+    Examples
+    --------
     >>> from assay.losses import hinge
     >>> X, y = np.array([[3.0, 3.0], [4.0, 3.0], [1.0, 1.0]]), np.array([1.0, 1.0, -1.0])
     >>> found = minimise_risk(X, y, hinge, C=10.0)

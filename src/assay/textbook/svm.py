@@ -21,6 +21,22 @@ from scipy.optimize import linprog
 def distances(w: np.ndarray, b: float, X: np.ndarray) -> np.ndarray:
     """Return |<w, x> + b| / |w|, the distance of each row to the hyperplane.
 
+    Parameters
+    ----------
+    w : ndarray
+        Normal of the hyperplane.
+    b : float
+        Intercept.
+    X : ndarray
+        Rows.
+
+    Returns
+    -------
+    ndarray
+        Distance of each row.
+
+    Examples
+    --------
     >>> distances(np.array([3.0, 4.0]), -5.0, np.array([[0.0, 0.0], [3.0, 4.0]])).tolist()
     [1.0, 4.0]
     """
@@ -28,17 +44,68 @@ def distances(w: np.ndarray, b: float, X: np.ndarray) -> np.ndarray:
 
 
 def functional_margins(w: np.ndarray, b: float, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return y (<w, x> + b) of each row, y = -1 or +1; it scales with (w, b)."""
+    """Return y (<w, x> + b) of each row, y = -1 or +1; it scales with (w, b).
+
+    Parameters
+    ----------
+    w : ndarray
+        Normal of the hyperplane.
+    b : float
+        Intercept.
+    X : ndarray
+        Rows.
+    y : ndarray
+        Labels -1 and +1.
+
+    Returns
+    -------
+    ndarray
+        Margin of each row.
+    """
     return y * (X @ w + b)
 
 
 def geometric_margin(w: np.ndarray, b: float, X: np.ndarray, y: np.ndarray) -> float:
-    """Return min y (<w, x> + b) / |w|; the same for (w, b) and any positive multiple of it."""
+    """Return min y (<w, x> + b) / |w|; the same for (w, b) and any positive multiple of it.
+
+    Parameters
+    ----------
+    w : ndarray
+        Normal of the hyperplane.
+    b : float
+        Intercept.
+    X : ndarray
+        Rows.
+    y : ndarray
+        Labels -1 and +1.
+
+    Returns
+    -------
+    float
+        The margin.
+    """
     return float(functional_margins(w, b, X, y).min() / np.linalg.norm(w))
 
 
 def canonical(w: np.ndarray, b: float, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return (w, b) rescaled so that the least functional margin is 1; the data must be separated."""
+    """Return (w, b) rescaled so that the least functional margin is 1; the data must be separated.
+
+    Parameters
+    ----------
+    w : ndarray
+        Normal of the hyperplane.
+    b : float
+        Intercept.
+    X : ndarray
+        Rows.
+    y : ndarray
+        Labels -1 and +1.
+
+    Returns
+    -------
+    tuple of ndarray, float
+        w and b.
+    """
     least = float(functional_margins(w, b, X, y).min())
     if least <= 0:
         raise ValueError(f"canonical: the hyperplane does not separate the rows (least margin {least:.4g}).")
@@ -46,7 +113,19 @@ def canonical(w: np.ndarray, b: float, X: np.ndarray, y: np.ndarray) -> tuple[np
 
 
 class SoftMargin(NamedTuple):
-    """A soft margin with 0/1 losses: the value, w, b and the rows that are given up."""
+    """A soft margin with 0/1 losses: the value, w, b and the rows that are given up.
+
+    Parameters
+    ----------
+    value : float
+        The objective.
+    w : ndarray
+        Normal of the hyperplane.
+    b : float
+        Intercept.
+    given_up : ndarray
+        Which rows are given up.
+    """
 
     value: float
     w: np.ndarray
@@ -61,6 +140,22 @@ def zero_one_soft_margin(X: np.ndarray, y: np.ndarray, C: float, *, count: str =
     count="margin": a row is given up when y f < 1. count="error": the rows that are not misclassified must
     have y f >= 1,
     and a row costs C only if it is misclassified; its side is then free.
+
+    Parameters
+    ----------
+    X : ndarray
+        Rows.
+    y : ndarray
+        Labels -1 and +1.
+    C : float
+        Largest multiplier: the price of crossing the margin.
+    count : str, default="margin"
+        "margin" or "error": what a row is given up for.
+
+    Returns
+    -------
+    SoftMargin
+        The minimum.
     """
     if len(X) > 12:
         raise ValueError(f"zero_one_soft_margin: goes through 2^n sets, so n must be at most 12; got {len(X)}.")
@@ -107,6 +202,20 @@ def margin_through_origin(K: np.ndarray, y: np.ndarray, C: float = np.inf) -> np
     The kernel program of the notes, min c'Kc subject to y_i (K c)_i >= 1, without an offset; C = infinity
     allows no slack.
     K must be positive semidefinite.
+
+    Parameters
+    ----------
+    K : ndarray
+        Gram matrix of the rows.
+    y : ndarray
+        Labels -1 and +1.
+    C : float, default=np.inf
+        Largest multiplier: the price of crossing the margin.
+
+    Returns
+    -------
+    ndarray
+        Coefficients of the rows.
     """
     from scipy import sparse
 
@@ -127,7 +236,24 @@ def margin_through_origin(K: np.ndarray, y: np.ndarray, C: float = np.inf) -> np
 
 def hinge_only(X: np.ndarray, y: np.ndarray, *, rate: float = 0.1, max_steps: int = 10_000) -> tuple[np.ndarray, float]:
     """Descend on sum max(0, 1 - y (<w, x> + b)) alone: stops at the first separator with zero loss, whose
-    margin is not maximal."""
+    margin is not maximal.
+
+    Parameters
+    ----------
+    X : ndarray
+        Rows.
+    y : ndarray
+        Labels -1 and +1.
+    rate : float, default=0.1
+        Learning rate.
+    max_steps : int, default=10000
+        Largest number of steps.
+
+    Returns
+    -------
+    tuple of ndarray, float
+        w and b.
+    """
     w, b = np.zeros(X.shape[1]), 0.0
     for _ in range(max_steps):
         inside = y * (X @ w + b) < 1
@@ -142,7 +268,22 @@ def intertwined_curves(
     delta: float = 0.25, distance: float = 3.0, turns: float = 60.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return points on two congruent waves, `delta` apart along each and `distance` from each other, with
-    labels -1 and +1."""
+    labels -1 and +1.
+
+    Parameters
+    ----------
+    delta : float, default=0.25
+        Distance of neighbouring points of one curve.
+    distance : float, default=3.0
+        Distance of the curves.
+    turns : float, default=60.0
+        Length of the curves along the first axis.
+
+    Returns
+    -------
+    tuple of ndarray
+        Points and labels.
+    """
     t = np.arange(0.0, turns, delta)
     wave = np.column_stack([t, 3.0 * np.sin(t / 6.0)])
     X = np.vstack([wave, wave + np.array([0.0, distance])])
@@ -150,7 +291,19 @@ def intertwined_curves(
 
 
 class Lagrangian(NamedTuple):
-    """Value, and derivatives by w (d,), by b, and by the slacks (n,); the last is empty for the hard margin."""
+    """Value, and derivatives by w (d,), by b, and by the slacks (n,); the last is empty for the hard margin.
+
+    Parameters
+    ----------
+    value : float
+        The value.
+    by_w : ndarray
+        Derivatives by w.
+    by_b : float
+        Derivative by b.
+    by_slack : ndarray
+        Derivatives by the slacks; empty for the hard margin.
+    """
 
     value: float
     by_w: np.ndarray
@@ -163,6 +316,32 @@ def lagrangian(
 ) -> Lagrangian:
     """Return the Lagrangian at w, b and the multipliers alpha; with a finite C also of `slack` with multipliers `mu`.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    y : array-like
+        Labels -1 and +1.
+    w : array-like
+        Normal of the hyperplane.
+    b : float
+        Intercept.
+    alpha : array-like
+        Multipliers of the margin constraints.
+    C : float, default=np.inf
+        Price of the slacks; infinity: the hard margin.
+    slack : array-like
+        Slack of each row.
+    mu : array-like
+        Multipliers of slack >= 0.
+
+    Returns
+    -------
+    Lagrangian
+        Value and derivatives.
+
+    Examples
+    --------
     >>> found = lagrangian([[1.0], [-1.0]], [1, -1], [1.0], 0.0, [0.5, 0.5])
     >>> found.value, found.by_w.tolist(), found.by_b
     (0.5, [0.0], 0.0)
@@ -187,7 +366,23 @@ def lagrangian(
 
 
 class PairStep(NamedTuple):
-    """One step: the pair, the ends of its segment, eta, the new alphas, the offset and W after it."""
+    """One step: the pair, the ends of its segment, eta, the new alphas, the offset and W after it.
+
+    Parameters
+    ----------
+    i, j : int
+        Numbers of the two rows.
+    low, high : float
+        Ends of the segment.
+    eta : float
+        Curvature K_ii + K_jj - 2 K_ij.
+    alpha_i, alpha_j : float
+        The new multipliers.
+    b : float
+        Intercept after the step.
+    objective : float
+        W after the step.
+    """
 
     i: int
     j: int
@@ -201,7 +396,19 @@ class PairStep(NamedTuple):
 
 
 class SmoTrace(NamedTuple):
-    """Result of `smo`: multipliers, offset, steps, whether the conditions hold to `tol`."""
+    """Result of `smo`: multipliers, offset, steps, whether the conditions hold to `tol`.
+
+    Parameters
+    ----------
+    alpha : ndarray
+        Multipliers of the rows.
+    b : float
+        Intercept.
+    steps : list of PairStep
+        The steps.
+    converged : bool
+        Whether the conditions hold to `tol`.
+    """
 
     alpha: np.ndarray
     b: float
@@ -212,6 +419,22 @@ class SmoTrace(NamedTuple):
 def box_ends(y1: float, y2: float, a1: float, a2: float, C: float) -> tuple[float, float]:
     """Return L and H: the ends for alpha_2 of the segment in which the line meets the box.
 
+    Parameters
+    ----------
+    y1, y2 : float
+        Labels of the two rows.
+    a1, a2 : float
+        Their multipliers.
+    C : float
+        Largest multiplier: the price of crossing the margin.
+
+    Returns
+    -------
+    tuple of float
+        L and H.
+
+    Examples
+    --------
     >>> box_ends(1.0, -1.0, 0.2, 0.5, 1.0), box_ends(1.0, 1.0, 0.7, 0.5, 1.0)
     ((0.3, 1.0), (0.19999999999999996, 1.0))
     """
@@ -221,7 +444,22 @@ def box_ends(y1: float, y2: float, a1: float, a2: float, C: float) -> tuple[floa
 
 
 def dual_objective(K: np.ndarray, y: np.ndarray, alpha: np.ndarray) -> float:
-    """Return W(alpha), the dual in minimising form."""
+    """Return W(alpha), the dual in minimising form.
+
+    Parameters
+    ----------
+    K : ndarray
+        Gram matrix of the rows.
+    y : ndarray
+        Labels -1 and +1.
+    alpha : ndarray
+        Multipliers of the rows.
+
+    Returns
+    -------
+    float
+        W(alpha).
+    """
     beta = alpha * y
     return float(0.5 * beta @ K @ beta - alpha.sum())
 
@@ -234,6 +472,26 @@ def pair_step(
     The free minimum is alpha_j + y_j (E_i - E_j) / eta, eta = K_ii + K_jj - 2 K_ij. Where eta <= 0 (equal
     points, or an
     indefinite kernel) W is compared at the two ends.
+
+    Parameters
+    ----------
+    K : ndarray
+        Gram matrix of the rows.
+    y : ndarray
+        Labels -1 and +1.
+    alpha : ndarray
+        Multipliers of the rows.
+    errors : ndarray
+        g(x) - y of each row.
+    i, j : int
+        Numbers of the two rows.
+    C : float
+        Largest multiplier: the price of crossing the margin.
+
+    Returns
+    -------
+    tuple of float
+        New alpha_i and alpha_j, L, H and eta.
     """
     low, high = box_ends(y[i], y[j], alpha[i], alpha[j], C)
     eta = float(K[i, i] + K[j, j] - 2 * K[i, j])
@@ -270,7 +528,30 @@ def offset_after(
     change: tuple,
     inside: tuple,
 ) -> float:
-    """Return b after a step: from whichever of the two is free, else the mean of both values."""
+    """Return b after a step: from whichever of the two is free, else the mean of both values.
+
+    Parameters
+    ----------
+    K : ndarray
+        Gram matrix of the rows.
+    y : ndarray
+        Labels -1 and +1.
+    b : float
+        Intercept.
+    errors : ndarray
+        g(x) - y of each row.
+    pair : tuple of int
+        Numbers of the two rows.
+    change : tuple
+        Changes of the two multipliers.
+    inside : tuple
+        Whether each new multiplier lies inside the box.
+
+    Returns
+    -------
+    float
+        The new intercept.
+    """
     (i, j), (di, dj) = pair, change
     b1 = b - errors[i] - y[i] * K[i, i] * di - y[j] * K[i, j] * dj
     b2 = b - errors[j] - y[i] * K[i, j] * di - y[j] * K[j, j] * dj
@@ -281,7 +562,24 @@ def offset_after(
 
 def violations(y: np.ndarray, alpha: np.ndarray, errors: np.ndarray, C: float) -> np.ndarray:
     """Return by how much each sample breaks its condition: y g >= 1 where alpha = 0, = 1 inside, <= 1
-    where alpha = C."""
+    where alpha = C.
+
+    Parameters
+    ----------
+    y : ndarray
+        Labels -1 and +1.
+    alpha : ndarray
+        Multipliers of the rows.
+    errors : ndarray
+        g(x) - y of each row.
+    C : float
+        Largest multiplier: the price of crossing the margin.
+
+    Returns
+    -------
+    ndarray
+        Violation of each row.
+    """
     r = y * errors  # y g(x) - 1
     return np.maximum(np.where(alpha < C, -r, 0.0), np.where(alpha > 0, r, 0.0))
 
@@ -298,12 +596,34 @@ def smo(
 ) -> SmoTrace:
     """Solve the dual pair by pair; C = infinity is the hard margin.
 
-    The first variable is the one that violates its condition most. `second` chooses its partner: "change"
-    (largest
-    |E_1 - E_2|, the fastest change), "distance" (the sample farthest from the first in feature space) or
-    "random".
+    The first variable is the one that violates its condition most. `second` chooses its partner: "change" (largest
+    |E_1 - E_2|, the fastest change), "distance" (the sample farthest from the first in feature space) or "random".
     A partner that allows no progress is passed over for the next.
 
+    Parameters
+    ----------
+    K : ndarray
+        Gram matrix of the rows.
+    y : ndarray
+        Labels -1 and +1.
+    C : float, default=1.0
+        Largest multiplier: the price of crossing the margin.
+    second : str, default="change"
+        "change", "distance" or "random": choice of the second variable.
+    tol : float, default=0.001
+        Violation that is tolerated.
+    max_steps : int, default=100000
+        Largest number of steps.
+    seed : int, default=0
+        Seed of random choices.
+
+    Returns
+    -------
+    SmoTrace
+        Multipliers, intercept and steps.
+
+    Examples
+    --------
     >>> X = np.array([[3.0, 3.0], [4.0, 3.0], [1.0, 1.0]])
     >>> trace = smo(X @ X.T, np.array([1.0, 1.0, -1.0]), C=np.inf, tol=1e-9)
     >>> np.round(trace.alpha, 6).tolist(), round(trace.b, 6)

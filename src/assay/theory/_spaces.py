@@ -25,7 +25,17 @@ _ROUND = 1e-9  # added to every logarithm, so that it is surely not below the ex
 
 
 class Minimiser(NamedTuple):
-    """A hypothesis with the smallest (weighted) number of errors in its space."""
+    """A hypothesis with the smallest (weighted) number of errors in its space.
+
+    Parameters
+    ----------
+    errors : float
+        The (weighted) number of errors.
+    labels : ndarray
+        Its labels of the rows.
+    hypothesis : Rule
+        The hypothesis, a function of rows.
+    """
 
     errors: float
     labels: np.ndarray
@@ -204,6 +214,13 @@ def dimension_from_growth(growth: Callable[[int], int]) -> int:
 class OfDimension(CountedSpace):
     """Any class of the given VC dimension, nothing else known of it: Sauer's lemma counts its patterns.
 
+    Parameters
+    ----------
+    dimension : int
+        VC dimension.
+
+    Examples
+    --------
     >>> OfDimension(11).vc_dimension
     11
     """
@@ -228,7 +245,15 @@ class OfDimension(CountedSpace):
 
 @dataclass(frozen=True)
 class SparseHalfSpaces(CountedSpace):
-    """Half-spaces of R^d that use at most s features: one choice of s of them, then Cover's count."""
+    """Half-spaces of R^d that use at most s features: one choice of s of them, then Cover's count.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    s : int
+        Largest number of columns used.
+    """
 
     d: int
     s: int
@@ -245,7 +270,15 @@ class SparseHalfSpaces(CountedSpace):
 
 @dataclass(frozen=True)
 class Intersections(CountedSpace):
-    """Intersections of k half-spaces of R^d: convex polyhedra with at most k faces."""
+    """Intersections of k half-spaces of R^d: convex polyhedra with at most k faces.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    k : int
+        Number of half-spaces, prototypes or intervals.
+    """
 
     d: int
     k: int
@@ -257,7 +290,15 @@ class Intersections(CountedSpace):
 
 @dataclass(frozen=True)
 class StumpConjunctions(CountedSpace):
-    """Conjunctions of at most s conditions on single features (rules)."""
+    """Conjunctions of at most s conditions on single features (rules).
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    s : int
+        Largest number of columns used.
+    """
 
     d: int
     s: int
@@ -269,7 +310,17 @@ class StumpConjunctions(CountedSpace):
 
 @dataclass(frozen=True)
 class DecisionLists(CountedSpace):
-    """Lists of at most `tests` conditions on single features, a label for each and one for the rest."""
+    """Lists of at most `tests` conditions on single features, a label for each and one for the rest.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    tests : int
+        Largest number of conditions.
+    n_classes : int, default=2
+        Number of classes.
+    """
 
     d: int
     tests: int
@@ -285,7 +336,17 @@ class DecisionLists(CountedSpace):
 
 @dataclass(frozen=True)
 class DepthTrees(CountedSpace):
-    """Decision trees of at most the given depth over d real features: all 2^depth - 1 nodes split."""
+    """Decision trees of at most the given depth over d real features: all 2^depth - 1 nodes split.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    depth : int
+        Largest depth.
+    n_classes : int, default=2
+        Number of classes.
+    """
 
     d: int
     depth: int
@@ -302,7 +363,17 @@ class DepthTrees(CountedSpace):
 
 @dataclass(frozen=True)
 class Prototypes(CountedSpace):
-    """The label of the nearest of k labelled points of R^d: k(k-1)/2 bisecting hyperplanes and k labels."""
+    """The label of the nearest of k labelled points of R^d: k(k-1)/2 bisecting hyperplanes and k labels.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    k : int
+        Number of half-spaces, prototypes or intervals.
+    n_classes : int, default=2
+        Number of classes.
+    """
 
     d: int
     k: int
@@ -322,6 +393,11 @@ class ThresholdNets(CountedSpace):
 
     Baum and Haussler 1989: in topological order each unit is a half-space of the outputs of the layer
     before it.
+
+    Parameters
+    ----------
+    layers : tuple of int
+        Number of units of each layer, inputs first, 1 last.
     """
 
     layers: tuple[int, ...]
@@ -377,7 +453,13 @@ class SignedThresholds(Space):
 
 @dataclass(frozen=True)
 class UnionsOfIntervals(Space):
-    """+1 on at most k closed intervals of the line. VC dimension 2k; Sauer's sum is attained."""
+    """+1 on at most k closed intervals of the line. VC dimension 2k; Sauer's sum is attained.
+
+    Parameters
+    ----------
+    k : int
+        Number of half-spaces, prototypes or intervals.
+    """
 
     k: int
     tag: ClassVar[str] = "unions-of-intervals"
@@ -419,6 +501,11 @@ class Boxes(Space):
     """+1 inside a box with sides parallel to the axes of R^d. VC dimension 2d.
 
     Growth at most min(Sauer's sum for 2d, (1 + m(m+1)/2)^d).
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
     """
 
     d: int
@@ -450,6 +537,15 @@ class HalfSpaces(LiftedSpace):
     off it by shifting b, so Sauer's sum for VC dimension d, which counts such ties too, is used;
     `dichotomies` leaves ties out.
 
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    bias : bool, default=True
+        Whether the hyperplanes have an intercept.
+
+    Examples
+    --------
     >>> HalfSpaces(2).vc_dimension, [HalfSpaces(2).growth(m) for m in range(2, 7)]
     (3, [4, 8, 14, 22, 32])
     >>> HalfSpaces(2).shatters([[0, 0], [1, 0], [0, 1]]), HalfSpaces(2).shatters([[0, 0], [1, 1], [2, 2]])
@@ -480,7 +576,15 @@ class HalfSpaces(LiftedSpace):
 
 @dataclass(frozen=True)
 class PolynomialClassifiers(LiftedSpace):
-    """Sign of a polynomial of that degree in d variables: half-spaces over its C(d+degree, d) monomials."""
+    """Sign of a polynomial of that degree in d variables: half-spaces over its C(d+degree, d) monomials.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    degree : int
+        Degree of the polynomial.
+    """
 
     d: int
     degree: int
@@ -506,6 +610,11 @@ class Balls(LiftedSpace):
 
     |x - c|^2 <= r^2 is linear in (2c, r^2 - |c|^2), so m points cut R^(d+1) by m hyperplanes into at most
     Sauer's C(m,0) + ... + C(m,d+1) cells, and exactly so many in general position (Dudley 1979).
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
     """
 
     d: int
@@ -541,6 +650,11 @@ class Stumps(Space):
     and m - j can come from at most 2d ends of an order (d if j = m/2), so at most 2 (1 + sum_{j < m/2}
     min(C(m,j), 2d) + [m even] min(C(m,m/2)/2, d)); for m >= 2d + 1 mostly 2 + 2d(m-1), which `log_growth`
     uses.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
     """
 
     d: int

@@ -19,12 +19,34 @@ from assay.theory import _checks as check
 
 
 def entropy(p: ArrayLike) -> float:
-    """Return -sum p ln p of a table of probabilities."""
+    """Return -sum p ln p of a table of probabilities.
+
+    Parameters
+    ----------
+    p : array-like
+        Probabilities; their sum is 1.
+
+    Returns
+    -------
+    float
+        The entropy, in nats.
+    """
     return float(-xlogy(_table(p), _table(p)).sum())
 
 
 def mutual_information(joint: ArrayLike) -> float:
-    """Return sum P(x,y) ln(P(x,y) / (P(x) P(y))) of a joint table; divide by ln 2 for bits."""
+    """Return sum P(x,y) ln(P(x,y) / (P(x) P(y))) of a joint table; divide by ln 2 for bits.
+
+    Parameters
+    ----------
+    joint : array-like
+        Joint probabilities P(x, y), a row for each value x; their sum is 1.
+
+    Returns
+    -------
+    float
+        I(X;Y), in nats.
+    """
     p = _table(joint)
     if p.ndim != 2:
         raise ValueError(f"joint must be a two-dimensional table; got {p.ndim} dimensions.")
@@ -39,7 +61,21 @@ def _table(p: ArrayLike) -> np.ndarray:
 
 
 class Bottleneck(NamedTuple):
-    """P(z|x) and what it keeps: I(X;Z), I(Z;Y), the objective after every round, and whether it settled."""
+    """P(z|x) and what it keeps: I(X;Z), I(Z;Y), the objective after every round, and whether it settled.
+
+    Parameters
+    ----------
+    encoder : ndarray
+        P(z|x), a row for each x.
+    compression : float
+        I(X;Z), in nats.
+    relevance : float
+        I(Z;Y), in nats.
+    history : tuple of float
+        The objective after every round.
+    converged : bool
+        Whether the rounds ended before `max_iter`.
+    """
 
     encoder: np.ndarray
     compression: float
@@ -66,6 +102,28 @@ def information_bottleneck(
 
     `joint` is P(x, y) with rows x; `clusters` values of z (as many as of x unless given); `start` an
     encoder to begin with, else the identity mixed with a little seeded noise.
+
+    Parameters
+    ----------
+    joint : array-like
+        Joint probabilities P(x, y), a row for each value x; their sum is 1.
+    beta : float
+        Price of compression: the objective is I(Z;Y) - beta I(X;Z).
+    clusters : int or None
+        Number of values of the representation Z; None: as many as X has.
+    start : array-like or None
+        P(z|x) to begin with; None: the identity with a little noise.
+    max_iter : int, default=2000
+        Largest number of rounds.
+    tol : float, default=1e-12
+        The rounds end once the objective falls by less than this.
+    seed : int, default=0
+        Seed of the noise that is mixed into the first encoder.
+
+    Returns
+    -------
+    Bottleneck
+        The encoder and what it keeps.
     """
     p = _table(joint)
     beta = check.positive("beta", beta, why="it divides the divergence")
@@ -114,7 +172,17 @@ def _objective(encoder: np.ndarray, p: np.ndarray, beta: float) -> float:
 
 
 class CurvePoint(NamedTuple):
-    """One point of the information curve."""
+    """One point of the information curve.
+
+    Parameters
+    ----------
+    beta : float
+        Price of compression.
+    compression : float
+        I(X;Z), in nats.
+    relevance : float
+        I(Z;Y), in nats.
+    """
 
     beta: float
     compression: float
@@ -127,6 +195,22 @@ def information_curve(
     """Return I(X;Z) and I(Z;Y) as the price of compression falls.
 
     beta runs down from 1 to 0.01 unless given, so Z grows from a constant to nearly all that X says about Y.
+
+    Parameters
+    ----------
+    joint : array-like
+        Joint probabilities P(x, y), a row for each value x; their sum is 1.
+    betas : sequence of float or None
+        Prices of compression; None: from 1 down to 0.01.
+    clusters : int or None
+        Number of values of the representation Z; None: as many as X has.
+    seed : int, default=0
+        Seed of the noise that is mixed into the first encoder.
+
+    Returns
+    -------
+    list of CurvePoint
+        One point for each price.
     """
     values = np.geomspace(1.0, 0.01, 40) if betas is None else np.asarray(betas, dtype=np.float64)
     rising = sorted(float(b) for b in values)

@@ -29,7 +29,20 @@ _LOG_TINY = -600.0  # below e^-600 a share of delta is handled by its logarithm
 
 
 def log_choose(n: int, k: int) -> float:
-    """Return ln C(n, k)."""
+    """Return ln C(n, k).
+
+    Parameters
+    ----------
+    n : int
+        Number of elements, trials or values.
+    k : int
+        Number of elements chosen.
+
+    Returns
+    -------
+    float
+        Natural logarithm of the binomial coefficient.
+    """
     if min(k, n - k) <= 64:  # exact integers: no cancellation between large lgamma values
         return math.log(math.comb(n, k))
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
@@ -63,7 +76,22 @@ def _log_tail(log_top: float, error: float, top: int, k: int, low: int, down: Ca
 
 
 def log_binomial_cdf(k: int, m: int, p: float) -> float:
-    """Return an upper bound of ln P[Bin(m, p) <= k]."""
+    """Return an upper bound of ln P[Bin(m, p) <= k].
+
+    Parameters
+    ----------
+    k : int
+        Number of successes (errors).
+    m : int
+        Number of trials.
+    p : float
+        Mean, or probability of a success.
+
+    Returns
+    -------
+    float
+        Natural logarithm, rounded up.
+    """
     if k >= m or p <= 0.0:
         return 0.0
     if p >= 1.0:
@@ -76,7 +104,24 @@ def log_binomial_cdf(k: int, m: int, p: float) -> float:
 
 
 def log_hypergeometric_cdf(k: int, total: int, marked: int, drawn: int) -> float:
-    """Return at least ln P[k or fewer marked among `drawn` of `total` rows, `marked` marked]."""
+    """Return at least ln P[k or fewer marked among `drawn` of `total` rows, `marked` marked].
+
+    Parameters
+    ----------
+    k : int
+        Largest number of marked rows drawn.
+    total : int
+        Number of rows.
+    marked : int
+        Number of marked rows.
+    drawn : int
+        Number of rows drawn without replacement.
+
+    Returns
+    -------
+    float
+        Natural logarithm, rounded up.
+    """
     low, high = max(0, drawn - (total - marked)), min(drawn, marked)
     if k < low:
         return -math.inf
@@ -94,7 +139,20 @@ def log_hypergeometric_cdf(k: int, total: int, marked: int, drawn: int) -> float
 
 
 def log_binomial_sum(n: int, d: int) -> float:
-    """Return an upper bound of ln(C(n,0) + ... + C(n,d))."""
+    """Return an upper bound of ln(C(n,0) + ... + C(n,d)).
+
+    Parameters
+    ----------
+    n : int
+        Number of elements, trials or values.
+    d : int
+        Largest number of elements chosen.
+
+    Returns
+    -------
+    float
+        Natural logarithm of the sum, rounded up.
+    """
     if d >= n:
         return n * math.log(2.0) + 1e-9
     if d <= 2_000:
@@ -105,7 +163,20 @@ def log_binomial_sum(n: int, d: int) -> float:
 
 
 def binomial_sum(n: int, d: int) -> int:
-    """Return C(n,0) + ... + C(n,d) as an exact integer."""
+    """Return C(n,0) + ... + C(n,d) as an exact integer.
+
+    Parameters
+    ----------
+    n : int
+        Number of elements, trials or values.
+    d : int
+        Largest number of elements chosen.
+
+    Returns
+    -------
+    int
+        The sum.
+    """
     total, term = 1, 1
     for i in range(1, min(d, n) + 1):
         term = term * (n - i + 1) // i
@@ -120,6 +191,22 @@ def _log_inverse(delta: float, two_sided: bool) -> float:
 def jensen_gap(function: Callable[[np.ndarray], np.ndarray], values: ArrayLike, weights: ArrayLike) -> float:
     """Return E f(X) - f(E X) for a random X with these values and probabilities: >= 0 if f is convex, <= 0 if concave.
 
+    Parameters
+    ----------
+    function : callable
+        Function of an array, applied to each value.
+    values : array-like
+        Values of the random variable.
+    weights : array-like
+        Probabilities of the values.
+
+    Returns
+    -------
+    float
+        E f(X) - f(E X).
+
+    Examples
+    --------
     >>> jensen_gap(np.square, [0.0, 2.0], [0.5, 0.5])
     1.0
     """
@@ -132,6 +219,18 @@ def jensen_gap(function: Callable[[np.ndarray], np.ndarray], values: ArrayLike, 
 def union_bound(probabilities: ArrayLike) -> float:
     """Return a bound of the probability that at least one of some events happens: the sum of theirs, at most 1.
 
+    Parameters
+    ----------
+    probabilities : array-like
+        Probabilities of the events.
+
+    Returns
+    -------
+    float
+        The bound.
+
+    Examples
+    --------
     >>> union_bound([0.01, 0.02, 0.02])
     0.05
     """
@@ -144,6 +243,20 @@ def union_bound(probabilities: ArrayLike) -> float:
 def log_union_bound(log_probability: float, size: int) -> float:
     """Return ln of `union_bound` for `size` events (an integer of any length) of one probability, at most 0.
 
+    Parameters
+    ----------
+    log_probability : float
+        Natural logarithm of the probability of each event.
+    size : int
+        Number of events (hypotheses).
+
+    Returns
+    -------
+    float
+        Natural logarithm of the bound.
+
+    Examples
+    --------
     >>> round(math.exp(log_union_bound(math.log(0.01), 5)), 4)
     0.05
     """
@@ -153,6 +266,20 @@ def log_union_bound(log_probability: float, size: int) -> float:
 def log_share(delta: float, size: int) -> float:
     """Return ln(delta / size): what each of `size` events may have so that their union bound is delta.
 
+    Parameters
+    ----------
+    delta : float
+        Probability with which the statement may fail.
+    size : int
+        Number of events (hypotheses).
+
+    Returns
+    -------
+    float
+        Natural logarithm of each event's share.
+
+    Examples
+    --------
     >>> round(math.exp(log_share(0.05, 10)), 6)
     0.005
     """
@@ -165,6 +292,24 @@ def hoeffding_failure(m: int, epsilon: float, *, width: float = 1.0, two_sided: 
     Theorem (Hoeffding 1963): the mean of m independent values, each in an interval of length `width`,
     exceeds its expectation by epsilon or more with at most this probability.
 
+    Parameters
+    ----------
+    m : int
+        Number of independent values or rows.
+    epsilon : float
+        Deviation of the mean from its expectation.
+    width : float, default=1.0
+        Length of the interval that each value lies in.
+    two_sided : bool, default=False
+        Whether both directions count; otherwise only that above the expectation.
+
+    Returns
+    -------
+    float
+        Upper bound of the probability, at most 1.
+
+    Examples
+    --------
     >>> round(hoeffding_failure(100, 0.1), 4)
     0.1353
     """
@@ -176,6 +321,24 @@ def hoeffding_failure(m: int, epsilon: float, *, width: float = 1.0, two_sided: 
 def hoeffding_deviation(m: int, delta: float, *, width: float = 1.0, two_sided: bool = False) -> float:
     """Return epsilon = width sqrt(ln(1/delta) / (2m)), with ln(2/delta) if two-sided: the inverse in epsilon.
 
+    Parameters
+    ----------
+    m : int
+        Number of independent values or rows.
+    delta : float
+        Probability with which the statement may fail.
+    width : float, default=1.0
+        Length of the interval that each value lies in.
+    two_sided : bool, default=False
+        Whether both directions count; otherwise only that above the expectation.
+
+    Returns
+    -------
+    float
+        The deviation epsilon.
+
+    Examples
+    --------
     >>> round(hoeffding_deviation(1000, 0.05), 5)
     0.0387
     """
@@ -186,6 +349,24 @@ def hoeffding_deviation(m: int, delta: float, *, width: float = 1.0, two_sided: 
 def hoeffding_sample_size(epsilon: float, delta: float, *, width: float = 1.0, two_sided: bool = False) -> int:
     """Return the smallest m whose Hoeffding deviation is at most epsilon: the inverse in m.
 
+    Parameters
+    ----------
+    epsilon : float
+        Deviation of the mean from its expectation.
+    delta : float
+        Probability with which the statement may fail.
+    width : float, default=1.0
+        Length of the interval that each value lies in.
+    two_sided : bool, default=False
+        Whether both directions count; otherwise only that above the expectation.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Examples
+    --------
     >>> hoeffding_sample_size(0.03, 0.05, two_sided=True)  # television rating to 3 points, 95 % sure
     2050
     """
@@ -206,13 +387,42 @@ def mcdiarmid_failure(epsilon: float, differences: ArrayLike, *, two_sided: bool
     Theorem (McDiarmid 1989): f of independent values, where changing the i-th alone moves f by at most c_i,
     exceeds its expectation by epsilon or more with at most this probability. c_i = 1/m gives Hoeffding's
     inequality.
+
+    Parameters
+    ----------
+    epsilon : float
+        Deviation of the mean from its expectation.
+    differences : array-like
+        c_i: the most that the function changes with its i-th argument.
+    two_sided : bool, default=False
+        Whether both directions count; otherwise only that above the expectation.
+
+    Returns
+    -------
+    float
+        Upper bound of the probability, at most 1.
     """
     epsilon = check.positive("epsilon", epsilon)
     return check.up((2.0 if two_sided else 1.0) * math.exp(-2.0 * epsilon * epsilon / _square_sum(differences)))
 
 
 def mcdiarmid_deviation(delta: float, differences: ArrayLike, *, two_sided: bool = False) -> float:
-    """Return sqrt(ln(1/delta) sum c_i^2 / 2), with ln(2/delta) if two-sided."""
+    """Return sqrt(ln(1/delta) sum c_i^2 / 2), with ln(2/delta) if two-sided.
+
+    Parameters
+    ----------
+    delta : float
+        Probability with which the statement may fail.
+    differences : array-like
+        c_i: the most that the function changes with its i-th argument.
+    two_sided : bool, default=False
+        Whether both directions count; otherwise only that above the expectation.
+
+    Returns
+    -------
+    float
+        The deviation epsilon.
+    """
     return check.enlarge(math.sqrt(_log_inverse(delta, two_sided) * _square_sum(differences) / 2.0))
 
 
@@ -221,6 +431,22 @@ def bounded_differences(function: Callable[[tuple], float], domain: Sequence, m:
 
     All len(domain)^m arguments are tried, so this is for small cases, to check constants derived on paper.
 
+    Parameters
+    ----------
+    function : callable
+        Function of a tuple of m values.
+    domain : sequence
+        All values that an argument may take.
+    m : int
+        Number of arguments.
+
+    Returns
+    -------
+    list of float
+        c_i for each argument.
+
+    Examples
+    --------
     >>> bounded_differences(max, [0.0, 0.5, 1.0], 3)
     [1.0, 1.0, 1.0]
     """
@@ -243,6 +469,22 @@ def bernstein_failure(m: int, epsilon: float, variance: float, *, width: float =
     Theorem (Bernstein): the mean of m independent values with variance at most `variance` and distance at
     most `width` from their expectation exceeds that expectation by epsilon or more with at most this
     probability.
+
+    Parameters
+    ----------
+    m : int
+        Number of independent values or rows.
+    epsilon : float
+        Deviation of the mean from its expectation.
+    variance : float
+        Upper bound of the variance of a value.
+    width : float, default=1.0
+        Length of the interval that each value lies in.
+
+    Returns
+    -------
+    float
+        Upper bound of the probability, at most 1.
     """
     m, epsilon, width = (
         check.whole("m", m),
@@ -258,6 +500,22 @@ def bernstein_deviation(m: int, delta: float, variance: float, *, width: float =
 
     It is (a + sqrt(a^2 + 2 m variance ln(1/delta))) / m with a = width ln(1/delta) / 3. With variance 0
     this falls like 1/m instead of 1/sqrt(m).
+
+    Parameters
+    ----------
+    m : int
+        Number of independent values or rows.
+    delta : float
+        Probability with which the statement may fail.
+    variance : float
+        Upper bound of the variance of a value.
+    width : float, default=1.0
+        Length of the interval that each value lies in.
+
+    Returns
+    -------
+    float
+        The deviation epsilon.
     """
     m, variance = check.whole("m", m), check.number("variance", variance, low=0.0)
     log_inverse = _log_inverse(delta, False)
@@ -270,6 +528,20 @@ def empirical_bernstein_upper(losses: ArrayLike, delta: float, *, high: float = 
 
     Theorem 4 of Maurer and Pontil 2009; one-sided, the 2 in the logarithm pays for estimating the variance.
     Assumes m independent losses in [0, high]. At most `high`, never below the mean.
+
+    Parameters
+    ----------
+    losses : array-like
+        Independent losses in [0, high].
+    delta : float
+        Probability with which the statement may fail.
+    high : float, default=1.0
+        Largest possible loss.
+
+    Returns
+    -------
+    float
+        Upper bound of the expected loss.
     """
     high = check.positive("high", high)
     values = check.losses(losses, high, least=2)
@@ -288,6 +560,24 @@ def clopper_pearson_upper(k: int, m: int, delta: float, *, log_weight: float = 0
     this. `log_weight` <= 0 is ln of the share of delta that this statement may use, such as -ln K for one
     of K statements; it may be far below what a float can hold. Never below k/m.
 
+    Parameters
+    ----------
+    k : int
+        Number of successes (errors).
+    m : int
+        Number of independent values or rows.
+    delta : float
+        Probability with which the statement may fail.
+    log_weight : float, default=0.0
+        Logarithm of the share of delta that this statement may use, at most 0.
+
+    Returns
+    -------
+    float
+        Upper limit of the error rate.
+
+    Examples
+    --------
     >>> round(clopper_pearson_upper(0, 100, 0.05), 4)
     0.0295
     """
@@ -318,6 +608,22 @@ def clopper_pearson_lower(k: int, m: int, delta: float, *, log_weight: float = 0
     """Return the smallest error rate p with P[Bin(m, p) >= k] >= delta: the lower limit. Never above k/m.
 
     It is 1 minus the upper limit for the m - k rows that were right.
+
+    Parameters
+    ----------
+    k : int
+        Number of successes (errors).
+    m : int
+        Number of independent values or rows.
+    delta : float
+        Probability with which the statement may fail.
+    log_weight : float, default=0.0
+        Logarithm of the share of delta that this statement may use, at most 0.
+
+    Returns
+    -------
+    float
+        Lower limit of the error rate.
     """
     k, m = check.errors(k, m)
     log_delta = math.log(check.failure(delta)) + check.number("log_weight", log_weight, high=0.0)
@@ -329,7 +635,20 @@ def clopper_pearson_lower(k: int, m: int, delta: float, *, log_weight: float = 0
 
 
 def kl(p: float, q: float) -> float:
-    """Return p ln(p/q) + (1-p) ln((1-p)/(1-q)), the relative entropy of two coins, with 0 ln 0 = 0."""
+    """Return p ln(p/q) + (1-p) ln((1-p)/(1-q)), the relative entropy of two coins, with 0 ln 0 = 0.
+
+    Parameters
+    ----------
+    p : float
+        Mean, or probability of a success.
+    q : float
+        Probability of a success of the second coin.
+
+    Returns
+    -------
+    float
+        Relative entropy, in nats.
+    """
     p, q = check.number("p", p, low=0.0, high=1.0), check.number("q", q, low=0.0, high=1.0)
     return _kl(p, q)
 
@@ -350,6 +669,20 @@ def kl_upper(p: float, c: float) -> float:
     With c = ln(1/delta)/m and p the mean of m independent losses in [0, 1], this is at least the expected
     loss with probability 1 - delta (Hoeffding 1963, theorem 1; one-sided, no further factor).
 
+    Parameters
+    ----------
+    p : float
+        Mean, or probability of a success.
+    c : float
+        Largest relative entropy allowed, at least 0.
+
+    Returns
+    -------
+    float
+        The largest such q.
+
+    Examples
+    --------
     >>> round(kl_upper(0.1, 0.02), 4)
     0.1704
     """
@@ -367,7 +700,20 @@ def kl_upper(p: float, c: float) -> float:
 
 
 def kl_lower(p: float, c: float) -> float:
-    """Return inf{q <= p : kl(p, q) <= c}, rounded down."""
+    """Return inf{q <= p : kl(p, q) <= c}, rounded down.
+
+    Parameters
+    ----------
+    p : float
+        Mean, or probability of a success.
+    c : float
+        Largest relative entropy allowed, at least 0.
+
+    Returns
+    -------
+    float
+        The smallest such q.
+    """
     p, c = check.number("p", p, low=0.0, high=1.0), check.number("c", c, low=0.0)
     if p == 1.0:
         return check.down(math.exp(-c))
@@ -389,6 +735,16 @@ def maurer_xi(n: int) -> float:
 
     It does not depend on p, and is at most 2 sqrt(n) (Maurer 2004). Summed in O(n) for n <= 10^6, above
     that the closed form 2 sqrt(n) is returned.
+
+    Parameters
+    ----------
+    n : int
+        Number of elements, trials or values.
+
+    Returns
+    -------
+    float
+        The value, rounded up.
     """
     n = check.whole("n", n)
     if n > 1_000_000:
@@ -409,6 +765,18 @@ def betting_upper(losses: ArrayLike, delta: float) -> float:
     delta. The stake is min(0.98 / (1 - g), sqrt(2 ln(1/delta) / (m v_{t-1}))), v the running variance started at 1/4:
     no loss takes more than 98 % of the money, and W_t(g) grows with g, since 1 - 0.98 (loss - g) / (1 - g) does. So the
     expected loss is at most inf{g : max_t W_t(g) >= 1/delta}. After Waudby-Smith and Ramdas 2024. Never below the mean.
+
+    Parameters
+    ----------
+    losses : array-like
+        Losses in the order in which they are observed.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound of the expected loss, at most 1.
     """
     values = check.losses(losses)
     m, log_inverse = values.size, _log_inverse(delta, False)

@@ -31,6 +31,25 @@ from assay.theory.concentration import kl, log_binomial_cdf
 def conformal_index(m: int, alpha: float) -> int:
     """Return j = ceil((m + 1)(1 - alpha)): the j-th smallest of m scores covers with chance >= 1 - alpha.
 
+    Parameters
+    ----------
+    m : int
+        Number of calibration scores.
+    alpha : float
+        Largest probability of a miss: 1 - coverage.
+
+    Returns
+    -------
+    int
+        Rank of the threshold.
+
+    Raises
+    ------
+    ValueError
+        No rank of m scores suffices.
+
+    Examples
+    --------
     >>> conformal_index(19, 0.1)
     18
     """
@@ -52,6 +71,27 @@ def cross_index(rows: int, folds: int, coverage: float) -> int:
     a = (1 - coverage)/2, that is c > a (n + K) - K, cover. Folds may differ in size, and models may depend on the
     order of their rows.
 
+    Parameters
+    ----------
+    rows : int
+        Number of training rows.
+    folds : int
+        Number of folds.
+    coverage : float
+        Coverage asked for.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    ValueError
+        So few rows cannot have that coverage.
+
+    Examples
+    --------
     >>> cross_index(200, 5, 0.9)
     6
     """
@@ -70,6 +110,20 @@ def conditional_coverage(j: int, m: int, delta: float) -> float:
     """Return the coverage that the j-th smallest of m scores has with chance 1 - delta over the calibration.
 
     The delta quantile of Beta(j, m+1-j), rounded down; independent rows.
+
+    Parameters
+    ----------
+    j : int
+        Rank of the score that serves as threshold, from 1.
+    m : int
+        Number of calibration scores.
+    delta : float
+        Probability over the calibration rows with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Lower bound of the coverage.
     """
     m = check.whole("m", m)
     if check.whole("j", j) > m:
@@ -81,6 +135,25 @@ def conditional_index(m: int, alpha: float, delta: float) -> int:
     """Return the smallest j whose coverage is >= 1 - alpha with chance 1 - delta over the calibration.
 
     The smallest j with P[Bin(m, 1-alpha) >= j] <= delta.
+
+    Parameters
+    ----------
+    m : int
+        Number of calibration scores.
+    alpha : float
+        Largest probability of a miss: 1 - coverage.
+    delta : float
+        Probability over the calibration rows with which the statement may fail.
+
+    Returns
+    -------
+    int
+        Rank of the threshold.
+
+    Raises
+    ------
+    ValueError
+        No rank of m scores suffices.
     """
     m, alpha = check.whole("m", m), check.probability("alpha", alpha)
     log_delta = math.log(check.failure(delta))
@@ -94,7 +167,20 @@ def conditional_index(m: int, alpha: float, delta: float) -> int:
 
 
 def threshold(scores: ArrayLike, j: int) -> float:
-    """Return the j-th smallest score."""
+    """Return the j-th smallest score.
+
+    Parameters
+    ----------
+    scores : array-like
+        Calibration scores.
+    j : int
+        Rank of the score that serves as threshold, from 1.
+
+    Returns
+    -------
+    float
+        The score.
+    """
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1 or values.size == 0 or np.isnan(values).any():
         raise ValueError("scores must be a non-empty one-dimensional array of numbers.")
@@ -109,6 +195,20 @@ def jackknife_plus(predictions: ArrayLike, residuals: ArrayLike, alpha: float) -
     predictions[i] is the prediction for the new row, residuals[i] the absolute residual of row i, both of
     the model trained without row i; exchangeable rows, a learner that treats rows alike (Barber et al.
     2021, theorem 1).
+
+    Parameters
+    ----------
+    predictions : array-like
+        Prediction for the new row of each model trained without one row.
+    residuals : array-like
+        Absolute residual of each row by the model trained without it.
+    alpha : float
+        Largest probability of a miss: 1 - coverage.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper end.
     """
     f, r = np.asarray(predictions, dtype=np.float64), np.asarray(residuals, dtype=np.float64)
     if f.ndim != 1 or f.shape != r.shape or not np.all(r >= 0.0):
@@ -123,6 +223,24 @@ _EXACT = 20_000  # draws up to which a tail is summed
 def at_most(k: int, total: int, marked: int, drawn: int) -> float:
     """Return P[X <= k], or a bound of it, for the marked ones among `drawn` of `total`, drawn without replacement.
 
+    Parameters
+    ----------
+    k : int
+        Number of marked rows drawn.
+    total : int
+        Number of rows.
+    marked : int
+        Number of marked rows.
+    drawn : int
+        Number of rows drawn without replacement.
+
+    Returns
+    -------
+    float
+        The probability, or an upper bound of it.
+
+    Examples
+    --------
     >>> round(at_most(0, 10, 5, 3), 6)  # 5/10 4/9 3/8
     0.083333
     """
@@ -149,13 +267,48 @@ def _summed(k: int, total: int, marked: int, drawn: int) -> float:
 
 
 def at_least(k: int, total: int, marked: int, drawn: int) -> float:
-    """Return P[X >= k], or a bound of it; see `at_most`."""
+    """Return P[X >= k], or a bound of it; see `at_most`.
+
+    Parameters
+    ----------
+    k : int
+        Number of marked rows drawn.
+    total : int
+        Number of rows.
+    marked : int
+        Number of marked rows.
+    drawn : int
+        Number of rows drawn without replacement.
+
+    Returns
+    -------
+    float
+        The probability, or an upper bound of it.
+    """
     return at_most(drawn - k, total, total - marked, drawn)
 
 
 def two_sided(k: int, total: int, marked: int, drawn: int) -> float:
     """Return twice the smaller tail, at most 1: Fisher's exact test of a table of two rows and two columns.
 
+    Parameters
+    ----------
+    k : int
+        Number of marked rows drawn.
+    total : int
+        Number of rows.
+    marked : int
+        Number of marked rows.
+    drawn : int
+        Number of rows drawn without replacement.
+
+    Returns
+    -------
+    float
+        The p-value.
+
+    Examples
+    --------
     >>> two_sided(5, 20, 10, 10)
     1.0
     """
@@ -170,6 +323,22 @@ def levels_differ(old: ArrayLike, new: ArrayLike, alarm: float, unlisted: tuple[
     exactly against all others. Of the levels of both samples together, those that are so rare that no split of their
     rows would be significant need not be paid for (Tarone): with K the least number such that at most K of them could
     be significant at alarm / K, each is tested at that. Unlisted levels that could be are counted as well.
+
+    Parameters
+    ----------
+    old : array-like
+        Counts of the levels in the old rows.
+    new : array-like
+        Counts of the same levels in the new rows.
+    alarm : float
+        Probability of a false alarm.
+    unlisted : tuple of int, default=(0, 0)
+        Numbers of old and of new rows with levels that are not listed.
+
+    Returns
+    -------
+    bool
+        Whether a difference is significant.
     """
     first, second = (np.asarray(item, dtype=np.int64) for item in (old, new))
     m = int(second.sum()) + unlisted[1]
@@ -214,6 +383,26 @@ def numbers_differ(ranks: ArrayLike, n: int, below: ArrayLike, up_to: ArrayLike,
     and not above it. With ties broken by lot, the new numbers before the j-th old one are as many as r or more if and
     only if of the first j + r - 1 of all numbers at most j - 1 are old; ties make `below` smaller and `up_to` larger,
     and both tails the safer.
+
+    Parameters
+    ----------
+    ranks : array-like
+        Ranks of old numbers, fixed in advance.
+    n : int
+        Number of old numbers.
+    below : array-like
+        For each rank: new numbers below the old one.
+    up_to : array-like
+        For each rank: new numbers not above the old one.
+    m : int
+        Number of new numbers.
+    alarm : float
+        Probability of a false alarm.
+
+    Returns
+    -------
+    bool
+        Whether a difference is significant.
     """
     limit = check.failure(alarm) / (2 * max(1, len(np.atleast_1d(ranks))))
     for j, fewer, more in zip(np.atleast_1d(ranks).tolist(), np.atleast_1d(below), np.atleast_1d(up_to), strict=True):

@@ -59,6 +59,24 @@ def auc_lower(auc: float, positives: int, negatives: int, delta: float) -> float
     b) independent pairs. E exp(t mean) of a mean of such means is at most that of one, since exp is convex, so that
     Chernoff's bound for min(a, b) draws holds for it (Hoeffding 1963, section 5).
 
+    Parameters
+    ----------
+    auc : float
+        Area under the ROC curve on the hold-out rows.
+    positives : int
+        Number of rows of the positive class.
+    negatives : int
+        Number of rows of the negative class.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Lower bound of the area on new data.
+
+    Examples
+    --------
     >>> round(auc_lower(0.9, 100, 100, 0.05), 3)
     0.811
     """
@@ -75,6 +93,22 @@ def balanced_upper(errors: Sequence[int], rows: Sequence[int], delta: float) -> 
     losses of different expectations (ibid., theorem 1), and as for the area above for means of such means. Where one
     class has few rows, K limits at delta / K are better: `in_blocks` tells which, by the numbers of rows alone.
 
+    Parameters
+    ----------
+    errors : sequence of int
+        Errors: of each class, or of each fold.
+    rows : sequence of int
+        Number of rows: of each class, or of all.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound of the balanced error rate.
+
+    Examples
+    --------
     >>> round(balanced_upper([5] * 10, [25] * 10, 0.05) - 0.2, 3)
     0.066
     """
@@ -88,7 +122,20 @@ def balanced_upper(errors: Sequence[int], rows: Sequence[int], delta: float) -> 
 
 def in_blocks(rows: Sequence[int], delta: float) -> bool:
     """Tell whether as many rows of each class as the rarest has give a smaller bound than a limit for each class, by
-    Hoeffding's widths of both."""
+    Hoeffding's widths of both.
+
+    Parameters
+    ----------
+    rows : sequence of int
+        Number of rows of each class.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    bool
+        Whether blocks of equal size are better.
+    """
     K = len(rows)
     apart = math.fsum(math.sqrt(math.log(K / delta) / m) for m in rows) / K
     return math.sqrt(math.log(1 / delta) / (K * min(rows))) <= apart
@@ -99,6 +146,20 @@ def threshold_width(positives: int, negatives: int, delta: float) -> float:
 
     For a positive and b negative rows, the shares of either class above a threshold are, for all thresholds at
     once, within this of their expectations; half of delta for each class.
+
+    Parameters
+    ----------
+    positives : int
+        Number of rows of the positive class.
+    negatives : int
+        Number of rows of the negative class.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        The width.
     """
     a, b = check.whole("positives", positives), check.whole("negatives", negatives)
     return check.enlarge(math.sqrt(math.log(4.0 / check.failure(delta)) / (2.0 * min(a, b))))
@@ -109,6 +170,22 @@ def difference_upper(first_only: int, second_only: int, m: int, delta: float) ->
 
     `first_only` rows are wrong for h1 and right for h2, `second_only` the other way round. Two
     Clopper-Pearson limits, half of delta each: upper for the first kind minus lower for the second.
+
+    Parameters
+    ----------
+    first_only : int
+        Rows on which only the first model is wrong.
+    second_only : int
+        Rows on which only the second model is wrong.
+    m : int
+        Number of hold-out rows.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound of the difference of the error rates.
     """
     total = check.whole("first_only", first_only, low=0) + check.whole("second_only", second_only, low=0)
     check.errors(total, m)
@@ -124,6 +201,20 @@ def sign_test(first: int, second: int) -> float:
     1/2 if the first model errs at least as often as the second: p1 + both >= p2 + both. So the p-value is exact, and
     whoever says "the first is better" when it is at most delta is wrong with a chance of at most delta.
 
+    Parameters
+    ----------
+    first : int
+        Rows on which only the first model is wrong.
+    second : int
+        Rows on which only the second model is wrong.
+
+    Returns
+    -------
+    float
+        The p-value.
+
+    Examples
+    --------
     >>> round(sign_test(1, 4), 6)
     0.1875
     """
@@ -134,6 +225,24 @@ def sign_test(first: int, second: int) -> float:
 def mean_limits(values: ArrayLike, delta: float, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
     """Return limits between which the mean of values in [low, high] lies, by betting, half of delta for either side.
 
+    Parameters
+    ----------
+    values : array-like
+        Independent values.
+    delta : float
+        Probability with which the statement may fail.
+    low : float, default=0.0
+        Smallest possible value.
+    high : float, default=1.0
+        Largest possible value.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper limit of the mean.
+
+    Examples
+    --------
     >>> least, most = mean_limits([-1.0, 1.0] * 200, 0.05, -1.0, 1.0)
     >>> least < 0 < most
     True
@@ -156,6 +265,20 @@ def fold_hoeffding(errors: ArrayLike, m: int, delta: float) -> float:
     """Return the mean fold error + sqrt(ln(1/delta) / (2m)), m the rows of one fold.
 
     By convexity of the exponential, the moment bound of the mean of K dependent folds is that of one fold.
+
+    Parameters
+    ----------
+    errors : array-like
+        Errors: of each class, or of each fold.
+    m : int
+        Number of hold-out rows.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound of the mean of the members' error rates.
     """
     counts, m = _folds(errors, m)
     mean = int(counts.sum()) / (counts.size * m)
@@ -163,21 +286,59 @@ def fold_hoeffding(errors: ArrayLike, m: int, delta: float) -> float:
 
 
 def fold_kl(errors: ArrayLike, m: int, delta: float) -> float:
-    """Return kl_upper(mean fold error, ln(Xi(m)/delta) / m), by joint convexity of kl."""
+    """Return kl_upper(mean fold error, ln(Xi(m)/delta) / m), by joint convexity of kl.
+
+    Parameters
+    ----------
+    errors : array-like
+        Errors: of each class, or of each fold.
+    m : int
+        Number of hold-out rows.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound of the mean of the members' error rates.
+    """
     counts, m = _folds(errors, m)
     mean = int(counts.sum()) / (counts.size * m)
     return kl_upper(mean, (math.log(maurer_xi(m)) - math.log(check.failure(delta))) / m)
 
 
 def fold_binomial(errors: ArrayLike, m: int, delta: float) -> float:
-    """Return the mean of K Clopper-Pearson limits, each at delta/K."""
+    """Return the mean of K Clopper-Pearson limits, each at delta/K.
+
+    Parameters
+    ----------
+    errors : array-like
+        Errors: of each class, or of each fold.
+    m : int
+        Number of hold-out rows.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound of the mean of the members' error rates.
+    """
     counts, m = _folds(errors, m)
     limits = [clopper_pearson_upper(int(k), m, delta, log_weight=-math.log(counts.size)) for k in counts]
     return check.up(math.fsum(limits) / counts.size)
 
 
 class Limits(NamedTuple):
-    """Limits of the shares of all rows at each threshold."""
+    """Limits of the shares of all rows at each threshold.
+
+    Parameters
+    ----------
+    missed_low, missed_high : ndarray
+        Lower and upper limit of the share missed.
+    called_low, called_high : ndarray
+        Lower and upper limit of the share called.
+    """
 
     missed_low: np.ndarray
     missed_high: np.ndarray
@@ -190,6 +351,24 @@ def joint_limits(missed: ArrayLike, called: ArrayLike, rows: int, delta: float) 
 
     `missed` and `called` count rows at thresholds in increasing order, which do not depend on these rows.
 
+    Parameters
+    ----------
+    missed : array-like
+        Number of rows missed at each threshold.
+    called : array-like
+        Number of rows called at each threshold.
+    rows : int
+        Number of rows: of each class, or of all.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    Limits
+        Lower and upper limits by threshold.
+
+    Examples
+    --------
     >>> found = joint_limits([0, 3, 10], [40, 2, 0], 100, 0.05)
     >>> bool(found.missed_high[1] < 0.14) and bool(found.called_low[0] > 0.25)
     True
@@ -211,7 +390,23 @@ GRID = 64
 
 
 class AtThreshold(NamedTuple):
-    """A limit of the selective risk at one threshold, and what it was computed from."""
+    """A limit of the selective risk at one threshold, and what it was computed from.
+
+    Parameters
+    ----------
+    limit : float
+        Upper bound of the error rate among decided rows.
+    form : str
+        Name of the inequality that gave it.
+    wrong : int
+        Errors among the decided rows.
+    decided : int
+        Number of decided rows.
+    joint : float or None
+        Upper bound of the share of rows that are decided and wrong.
+    coverage : float or None
+        Lower bound of the share of rows that are decided.
+    """
 
     limit: float
     form: str
@@ -235,6 +430,26 @@ def at_threshold(
     """Return the limit of P[wrong | share > threshold]; None if too few rows are decided. `slack` is how far a share
     can be off by rounding: such rows count as errors, and not as decided.
 
+    Parameters
+    ----------
+    shares : ndarray
+        Confidence of each row's prediction, such as the vote's share.
+    wrong : ndarray
+        Whether the prediction of each row is wrong.
+    threshold : float
+        Rows with a larger share are decided, the others rejected.
+    delta : float
+        Probability with which the statement may fail.
+    slack : object, default=0.0
+        How far a share can be off by rounding.
+
+    Returns
+    -------
+    AtThreshold or None
+        The limit, or None.
+
+    Examples
+    --------
     >>> shares, wrong = np.linspace(0.3, 1, 200), np.arange(200) < 40
     >>> found = at_threshold(shares, wrong, 0.5, 0.05)
     >>> found.decided, found.wrong, round(found.limit, 3)
@@ -264,6 +479,26 @@ def fixed_threshold(
 ) -> AtThreshold | None:
     """Return the limit as `at_threshold` does, for the one threshold that was fixed before the rows were looked at.
 
+    Parameters
+    ----------
+    shares : ndarray
+        Confidence of each row's prediction, such as the vote's share.
+    wrong : ndarray
+        Whether the prediction of each row is wrong.
+    threshold : float
+        Rows with a larger share are decided, the others rejected.
+    delta : float
+        Probability with which the statement may fail.
+    slack : object, default=0.0
+        How far a share can be off by rounding.
+
+    Returns
+    -------
+    AtThreshold or None
+        The limit, or None.
+
+    Examples
+    --------
     >>> shares, wrong = np.linspace(0.3, 1, 200), np.arange(200) < 40
     >>> round(fixed_threshold(shares, wrong, 0.5, 0.05).limit, 3)
     0.021
@@ -276,7 +511,19 @@ def fixed_threshold(
 
 
 class Curve(NamedTuple):
-    """Error against coverage: for each threshold the share of rows decided, of errors among them, and its limit."""
+    """Error against coverage: for each threshold the share of rows decided, of errors among them, and its limit.
+
+    Parameters
+    ----------
+    threshold : ndarray
+        Thresholds.
+    coverage : ndarray
+        Share of rows decided at each threshold.
+    error : ndarray
+        Error rate among them.
+    limit : ndarray
+        Upper bound of the error rate on new data.
+    """
 
     threshold: np.ndarray
     coverage: np.ndarray
@@ -287,6 +534,22 @@ class Curve(NamedTuple):
 def curve(shares: np.ndarray, wrong: np.ndarray, delta: float = 0.05) -> Curve:
     """Return error, coverage and the limit of the error on new data at every threshold, all valid at once.
 
+    Parameters
+    ----------
+    shares : ndarray
+        Confidence of each row's prediction, such as the vote's share.
+    wrong : ndarray
+        Whether the prediction of each row is wrong.
+    delta : float, default=0.05
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    Curve
+        Error, coverage and limit by threshold.
+
+    Examples
+    --------
     >>> found = curve(np.array([0.6, 0.9, 0.95, 1.0]), np.array([True, False, False, False]))
     >>> found.coverage[[0, 40, 63]].tolist(), found.error[[0, 40]].tolist()
     ([1.0, 0.75, 0.25], [0.25, 0.0])

@@ -36,6 +36,15 @@ class BinnedMargins:
     ramp(z 2^e) is 1 - 2^e z below 2^-e and 0 from there on, so the mean ramp at every scale of the grid follows
     from counts and sums. `+` joins the rows of two.
 
+    Parameters
+    ----------
+    counts : ndarray
+        Number of margins in each bin.
+    sums : ndarray
+        Sum of the margins in each bin.
+
+    Examples
+    --------
     >>> both = BinnedMargins.of([0.5, -1.0]) + BinnedMargins.of([3.0])
     >>> both.mean_ramp(0)
     0.5
@@ -67,7 +76,19 @@ class BinnedMargins:
 
 
 class MarginBound(NamedTuple):
-    """A bound, the exponent e of the scale 2^e at which it is attained, and its two main terms there."""
+    """A bound, the exponent e of the scale 2^e at which it is attained, and its two main terms there.
+
+    Parameters
+    ----------
+    bound : float
+        The bound.
+    exponent : int
+        e of the scale 2^e at which it is attained.
+    ramp : float
+        Mean ramp loss there.
+    complexity : float
+        Complexity term there.
+    """
 
     bound: float
     exponent: int
@@ -76,7 +97,20 @@ class MarginBound(NamedTuple):
 
 
 def mean_ramp(margins: ArrayLike, rho: float) -> float:
-    """Return the mean of min(1, max(0, 1 - margin/rho))."""
+    """Return the mean of min(1, max(0, 1 - margin/rho)).
+
+    Parameters
+    ----------
+    margins : array-like
+        Margins of the training rows.
+    rho : float
+        Margin from which on the loss is 0.
+
+    Returns
+    -------
+    float
+        The mean.
+    """
     z = _finite("margins", margins)
     return float(np.clip(1.0 - z / check.positive("rho", rho), 0.0, 1.0).mean())
 
@@ -90,6 +124,24 @@ def kernel_margin_bound(
     is sum_i k(x_i, x_i) of the same rows; for a linear score without kernel sum_i |x_i|^2. Margins are z, or
     z/|w| in bins. A bias that is not part of w adds 2t/sqrt(n) for the smallest grid value t >= |b|/rho, and
     squares the 41.
+
+    Parameters
+    ----------
+    margins : array-like or BinnedMargins
+        Margins of the training rows.
+    norm : float
+        Norm of the weights.
+    trace : float
+        Sum of k(x_i, x_i) over the rows.
+    delta : float
+        Probability over samples with which the bound may fail.
+    bias : float, default=0.0
+        Intercept that is not part of the weights.
+
+    Returns
+    -------
+    MarginBound
+        The bound and the scale that attains it.
     """
     trace, bias = check.number("trace", trace, low=0.0), abs(check.number("bias", bias))
 
@@ -108,6 +160,24 @@ def multiclass_margin_bound(
 
     mean ramp(margin/rho) + 4 s sqrt(K trace)/n + 3 sqrt(ln(41/delta)/(2n)), s = |W|_F/rho. The margin is
     sqrt(2)-Lipschitz in the scores, and Maurer's vector contraction costs another sqrt(2).
+
+    Parameters
+    ----------
+    margins : array-like or BinnedMargins
+        Margins of the training rows.
+    norm : float
+        Norm of the weights.
+    trace : float
+        Sum of k(x_i, x_i) over the rows.
+    classes : int
+        Number of classes.
+    delta : float
+        Probability over samples with which the bound may fail.
+
+    Returns
+    -------
+    MarginBound
+        The bound and the scale that attains it.
     """
     classes, trace = check.whole("classes", classes, low=2), check.number("trace", trace, low=0.0)
 
@@ -123,6 +193,24 @@ def l1_margin_bound(
     """Return the error bound of sign(w.x) from |w|_1 and the largest column norm max_j |X_j|.
 
     mean ramp(z/rho) + 2 s max_j |X_j| sqrt(2 ln(2d))/n + 3 sqrt(ln(41/delta)/(2n)), s = |w|_1/rho.
+
+    Parameters
+    ----------
+    margins : array-like or BinnedMargins
+        Margins of the training rows.
+    norm : float
+        Norm of the weights.
+    column_norm : float
+        Largest Euclidean norm of a column.
+    features : int
+        Number of columns.
+    delta : float
+        Probability over samples with which the bound may fail.
+
+    Returns
+    -------
+    MarginBound
+        The bound and the scale that attains it.
     """
     column_norm, d = check.number("column_norm", column_norm, low=0.0), check.whole("features", features)
 
@@ -137,6 +225,20 @@ def boosting_margin_bound(margins: ArrayLike, delta: float, log_growth: LogGrowt
 
     mean ramp(margin/rho) + (2/rho) sqrt(2 ln Pi(n)/n) + sqrt(ln(11/delta)/(2n)), best rho of 2^0 ... 2^-10;
     Pi is the growth function of the base class, closed under negation. Independent of the number of rounds.
+
+    Parameters
+    ----------
+    margins : array-like
+        y f(x) of the training rows, in [-1, 1].
+    delta : float
+        Probability over samples with which the bound may fail.
+    log_growth : float or callable
+        Logarithm of the growth function of the base class at n, or the function n -> ln Pi(n).
+
+    Returns
+    -------
+    MarginBound
+        The bound and the scale that attains it.
     """
     z = _vote_margins(margins)
     single = math.sqrt(2.0 * check.log_growth_at(log_growth, z.size) / z.size)
@@ -150,6 +252,20 @@ def boosting_sample_bound(margins: ArrayLike, delta: float, estimate: Estimate) 
     mean ramp(margin/rho) + (2/rho)(R + sqrt(2 ln(2/delta)/(n N))) + 3 sqrt(ln(22/delta)/(2n)): half of
     delta pays for the N sign vectors, half for the sample. `estimate` must come from exact suprema over the
     base class.
+
+    Parameters
+    ----------
+    margins : array-like
+        y f(x) of the training rows, in [-1, 1].
+    delta : float
+        Probability over samples with which the bound may fail.
+    estimate : Estimate
+        Monte-Carlo complexity of the base class on the same rows, from exact suprema.
+
+    Returns
+    -------
+    MarginBound
+        The bound and the scale that attains it.
     """
     z, log_half = _vote_margins(margins), math.log(2.0 / check.failure(delta))
     if not math.isfinite(estimate.upper):
@@ -175,6 +291,28 @@ def regression_bound(
     loss is 2M-Lipschitz and at most M^2, so its terms are 4 M s sqrt(trace)/n and 3 M^2 sqrt(...). A bias
     outside w adds 2B/sqrt(n) (times 2M), B the smallest grid value >= |b|, and squares the 41. At most M
     (M^2).
+
+    Parameters
+    ----------
+    residuals : array-like
+        y - f(x) of the training rows.
+    norm : float
+        Norm of the weights.
+    trace : float
+        Sum of k(x_i, x_i) over the rows.
+    clip : float
+        M: larger absolute errors count as M.
+    delta : float
+        Probability over samples with which the bound may fail.
+    squared : bool, default=False
+        Whether the loss is the squared one.
+    bias : float, default=0.0
+        Intercept that is not part of the weights.
+
+    Returns
+    -------
+    MarginBound
+        The bound and the scale that attains it.
     """
     r, clip = _finite("residuals", residuals), check.positive("clip", clip, why="the loss is clipped there")
     n, bias = r.size, abs(check.number("bias", bias))
@@ -198,6 +336,22 @@ def gap_tolerant_dimension(X: ArrayLike, y: ArrayLike, w: ArrayLike, b: float = 
     R is the radius of a ball around all rows (here about their mean), gamma the smallest distance of a row
     to the hyperplane. It bounds the VC dimension of hyperplanes that keep a distance gamma from the points
     of that ball (Vapnik 1998), and does not change when the data are scaled.
+
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    y : array-like
+        Labels -1 and +1.
+    w : array-like
+        Normal of the separating hyperplane.
+    b : float, default=0.0
+        Intercept.
+
+    Returns
+    -------
+    int
+        The dimension bound.
     """
     X, y, w = np.asarray(X, dtype=np.float64), np.asarray(y), np.asarray(w, dtype=np.float64)
     gamma = float(np.min(y * (X @ w + b))) / float(np.linalg.norm(w))

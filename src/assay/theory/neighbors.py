@@ -78,6 +78,18 @@ from assay.theory import _checks as check
 def majority(k: int) -> int:
     """Return floor(k/2) + 1: how many of k votes are more than half.
 
+    Parameters
+    ----------
+    k : int
+        Number of neighbours.
+
+    Returns
+    -------
+    int
+        Number of votes.
+
+    Examples
+    --------
     >>> majority(5), majority(4)
     (3, 3)
     """
@@ -87,6 +99,18 @@ def majority(k: int) -> int:
 def expected_flips(k: int) -> Fraction:
     """Return f, the largest expected number of rows without which the k nearest rows would decide otherwise.
 
+    Parameters
+    ----------
+    k : int
+        Number of neighbours.
+
+    Returns
+    -------
+    Fraction
+        The number, exactly.
+
+    Examples
+    --------
     >>> expected_flips(1), float(expected_flips(5))
     (Fraction(1, 2), 0.9375)
     """
@@ -98,6 +122,20 @@ def expected_flips(k: int) -> Fraction:
 def loo_second_moment(n: int, k: int) -> Fraction:
     """Return V, an upper bound of the mean of (loo - L)^2 over samples of n rows; n >= k + 2.
 
+    Parameters
+    ----------
+    n : int
+        Number of training rows.
+    k : int
+        Number of neighbours.
+
+    Returns
+    -------
+    Fraction
+        The bound, exactly.
+
+    Examples
+    --------
     >>> round(float(loo_second_moment(1000, 5)), 6)
     0.001239
     """
@@ -119,6 +157,13 @@ def loo_bound(lost: int, n: int, k: int, delta: float) -> float:
     delta : float in (0, 1)
         Probability over samples that the bound fails.
 
+    Returns
+    -------
+    float
+        Upper bound of the error rate.
+
+    Examples
+    --------
     >>> round(loo_bound(500, 10_000, 5, 0.05), 4)
     0.0988
     """

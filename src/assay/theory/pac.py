@@ -35,6 +35,22 @@ def realizable_failure(m: int, epsilon: float, size: int, *, exponential: bool =
     """Return |H| (1-epsilon)^m: the chance that some h with error above epsilon makes none on m rows.
 
     `exponential=True` gives the larger textbook form |H| exp(-m epsilon). At most 1.
+
+    Parameters
+    ----------
+    m : int
+        Number of rows.
+    epsilon : float
+        Error, or deviation of the error.
+    size : int
+        Number of hypotheses, fixed before the rows are seen.
+    exponential : bool, default=False
+        Whether exp(-epsilon) replaces 1 - epsilon, as in textbooks.
+
+    Returns
+    -------
+    float
+        Upper bound of the probability, at most 1.
     """
     m, epsilon = check.whole("m", m), check.probability("epsilon", epsilon)
     rate = epsilon if exponential else -math.log1p(-epsilon)
@@ -42,7 +58,24 @@ def realizable_failure(m: int, epsilon: float, size: int, *, exponential: bool =
 
 
 def realizable_error(m: int, delta: float, size: int, *, exponential: bool = False) -> float:
-    """Return 1 - (delta/|H|)^(1/m), for every consistent h; textbook form (ln|H| + ln(1/delta))/m."""
+    """Return 1 - (delta/|H|)^(1/m), for every consistent h; textbook form (ln|H| + ln(1/delta))/m.
+
+    Parameters
+    ----------
+    m : int
+        Number of rows.
+    delta : float
+        Probability with which the statement may fail.
+    size : int
+        Number of hypotheses, fixed before the rows are seen.
+    exponential : bool, default=False
+        Whether exp(-epsilon) replaces 1 - epsilon, as in textbooks.
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate.
+    """
     exponent = -log_share(delta, size) / check.whole("m", m)
     return check.up(exponent if exponential else -math.expm1(-exponent))
 
@@ -50,6 +83,24 @@ def realizable_error(m: int, delta: float, size: int, *, exponential: bool = Fal
 def realizable_sample_size(epsilon: float, delta: float, size: int, *, exponential: bool = False) -> int:
     """Return the smallest m that leaves every consistent h with error <= epsilon, with chance 1 - delta.
 
+    Parameters
+    ----------
+    epsilon : float
+        Error, or deviation of the error.
+    delta : float
+        Probability with which the statement may fail.
+    size : int
+        Number of hypotheses, fixed before the rows are seen.
+    exponential : bool, default=False
+        Whether exp(-epsilon) replaces 1 - epsilon, as in textbooks.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Examples
+    --------
     >>> realizable_sample_size(0.1, 0.05, 3**10, exponential=True), realizable_sample_size(0.1, 0.05, 3**10)
     (140, 133)
     """
@@ -62,19 +113,69 @@ def agnostic_failure(m: int, epsilon: float, size: int, *, two_sided: bool = Tru
     """Return 2|H| exp(-2 m epsilon^2): the chance that some h has true and empirical error epsilon apart.
 
     One-sided (only the true error above the empirical one) without the 2. At most 1.
+
+    Parameters
+    ----------
+    m : int
+        Number of rows.
+    epsilon : float
+        Error, or deviation of the error.
+    size : int
+        Number of hypotheses, fixed before the rows are seen.
+    two_sided : bool, default=True
+        Whether both directions count.
+
+    Returns
+    -------
+    float
+        Upper bound of the probability, at most 1.
     """
     m, epsilon = check.whole("m", m), check.probability("epsilon", epsilon)
     return check.up(math.exp(log_union_bound(-2.0 * m * epsilon * epsilon, (1 + two_sided) * size)))
 
 
 def agnostic_deviation(m: int, delta: float, size: int, *, two_sided: bool = True) -> float:
-    """Return sqrt((ln|H| + ln(2/delta)) / (2m)), ln(1/delta) if one-sided: |L - L_m| for all h at once."""
+    """Return sqrt((ln|H| + ln(2/delta)) / (2m)), ln(1/delta) if one-sided: |L - L_m| for all h at once.
+
+    Parameters
+    ----------
+    m : int
+        Number of rows.
+    delta : float
+        Probability with which the statement may fail.
+    size : int
+        Number of hypotheses, fixed before the rows are seen.
+    two_sided : bool, default=True
+        Whether both directions count.
+
+    Returns
+    -------
+    float
+        The deviation.
+    """
     m, one = check.whole("m", m), log_share(delta, (1 + two_sided) * size)
     return check.enlarge(math.sqrt(-one / (2.0 * m)))
 
 
 def agnostic_sample_size(epsilon: float, delta: float, size: int, *, two_sided: bool = True) -> int:
-    """Return the smallest m whose deviation over the whole class is at most epsilon."""
+    """Return the smallest m whose deviation over the whole class is at most epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Error, or deviation of the error.
+    delta : float
+        Probability with which the statement may fail.
+    size : int
+        Number of hypotheses, fixed before the rows are seen.
+    two_sided : bool, default=True
+        Whether both directions count.
+
+    Returns
+    -------
+    int
+        Number of rows.
+    """
     epsilon = check.probability("epsilon", epsilon)
     return check.ceil(-log_share(delta, (1 + two_sided) * size) / (2.0 * epsilon * epsilon))
 
@@ -84,6 +185,20 @@ def erm_sample_size(epsilon: float, delta: float, size: int) -> int:
 
     If true and empirical error differ by at most epsilon/2 for all h, the minimiser of the empirical error
     has true error at most min L + epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Error, or deviation of the error.
+    delta : float
+        Probability with which the statement may fail.
+    size : int
+        Number of hypotheses, fixed before the rows are seen.
+
+    Returns
+    -------
+    int
+        Number of rows.
     """
     return agnostic_sample_size(check.probability("epsilon", epsilon) / 2.0, delta, size)
 
@@ -94,6 +209,24 @@ def finite_class_bound(k: int, n: int, delta: float, size: int) -> float:
     Clopper-Pearson limit at delta/|H|; the sharpest of the union bounds. Assumes independent rows and a
     class fixed before they were seen (models trained on the same rows are not such a class).
 
+    Parameters
+    ----------
+    k : int
+        Number of errors.
+    n : int
+        Number of training rows.
+    delta : float
+        Probability with which the statement may fail.
+    size : int
+        Number of hypotheses, fixed before the rows are seen.
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate or expected loss.
+
+    Examples
+    --------
     >>> round(finite_class_bound(0, 100, 0.05, 3**10), 4)
     0.1305
     """
@@ -101,7 +234,24 @@ def finite_class_bound(k: int, n: int, delta: float, size: int) -> float:
 
 
 def finite_class_loss_bound(loss: float, n: int, delta: float, size: int) -> float:
-    """Return the bound kl_upper(loss, ln(|H|/delta)/n) for a mean `loss` in [0, 1] over n rows."""
+    """Return the bound kl_upper(loss, ln(|H|/delta)/n) for a mean `loss` in [0, 1] over n rows.
+
+    Parameters
+    ----------
+    loss : float
+        Mean training loss, in [0, 1].
+    n : int
+        Number of training rows.
+    delta : float
+        Probability with which the statement may fail.
+    size : int
+        Number of hypotheses, fixed before the rows are seen.
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate or expected loss.
+    """
     n = check.whole("n", n)
     return kl_upper(loss, -log_share(delta, size) / n)
 
@@ -113,12 +263,45 @@ def occam_bound(k: int, n: int, delta: float, log_prior: float) -> float:
     most 1 and were fixed in advance, then with probability 1 - delta the Clopper-Pearson limit at delta
     times the prior holds for all of them at once. A prefix code of b bits is the prior 2^-b, log_prior = -b
     ln 2.
+
+    Parameters
+    ----------
+    k : int
+        Number of errors.
+    n : int
+        Number of training rows.
+    delta : float
+        Probability with which the statement may fail.
+    log_prior : float
+        Natural logarithm of the prior probability, at most 0.
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate or expected loss.
     """
     return clopper_pearson_upper(k, n, delta, log_weight=check.number("log_prior", log_prior, high=0.0))
 
 
 def occam_loss_bound(loss: float, n: int, delta: float, log_prior: float) -> float:
-    """Return kl_upper(loss, (ln(1/prior) + ln(1/delta))/n) for a mean `loss` in [0, 1] over n rows."""
+    """Return kl_upper(loss, (ln(1/prior) + ln(1/delta))/n) for a mean `loss` in [0, 1] over n rows.
+
+    Parameters
+    ----------
+    loss : float
+        Mean training loss, in [0, 1].
+    n : int
+        Number of training rows.
+    delta : float
+        Probability with which the statement may fail.
+    log_prior : float
+        Natural logarithm of the prior probability, at most 0.
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate or expected loss.
+    """
     n, log_prior = check.whole("n", n), check.number("log_prior", log_prior, high=0.0)
     return kl_upper(loss, (-log_prior - math.log(check.failure(delta))) / n)
 
@@ -130,6 +313,24 @@ def holdout_bound(k: int, m: int, delta: float, *, candidates: int = 1) -> float
     reported or not, must be fixed before the hold-out rows are looked at; the choice among them may use the
     rows.
 
+    Parameters
+    ----------
+    k : int
+        Number of errors.
+    m : int
+        Number of hold-out rows.
+    delta : float
+        Probability with which the statement may fail.
+    candidates : int, default=1
+        Number of models among which the choice was made.
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate or expected loss.
+
+    Examples
+    --------
     >>> holdout_bound(5, 100, 0.05) < holdout_bound(5, 100, 0.05, candidates=20)
     True
     """
@@ -143,6 +344,18 @@ _FINER = 12  # exponents below that of the upper end which are tried for a short
 def gamma_bits(i: int) -> int:
     """Return the length of Elias' gamma code of i >= 1.
 
+    Parameters
+    ----------
+    i : int
+        A whole number from 1.
+
+    Returns
+    -------
+    int
+        Number of bits.
+
+    Examples
+    --------
     >>> [gamma_bits(i) for i in (1, 2, 3, 4, 8)]
     [1, 3, 3, 5, 7]
     """
@@ -150,13 +363,38 @@ def gamma_bits(i: int) -> int:
 
 
 def exponent(t: float) -> int:
-    """Return E with 2^E <= |t| < 2^(E + 1), for t other than 0."""
+    """Return E with 2^E <= |t| < 2^(E + 1), for t other than 0.
+
+    Parameters
+    ----------
+    t : float
+        A number other than 0.
+
+    Returns
+    -------
+    int
+        The exponent.
+    """
     return math.frexp(t)[1] - 1
 
 
 def threshold_bits(t: float, previous: int = 0) -> int:
     """Return the length of the code of a threshold after one of exponent `previous`.
 
+    Parameters
+    ----------
+    t : float
+        The threshold.
+    previous : int, default=0
+        Exponent of the last threshold written for the column.
+
+    Returns
+    -------
+    int
+        Number of bits.
+
+    Examples
+    --------
     >>> threshold_bits(0.0), threshold_bits(1.0), threshold_bits(2.5), threshold_bits(2.5, previous=1)
     (1, 4, 9, 7)
     """
@@ -174,6 +412,22 @@ def _place(shift: int) -> int:
 def shortest(low: float, high: float, previous: int = 0) -> float:
     """Return a threshold t with low <= t < high whose code is short: the shortest of those not much finer than high.
 
+    Parameters
+    ----------
+    low : float
+        Smallest threshold allowed.
+    high : float
+        The threshold is below this.
+    previous : int, default=0
+        Exponent of the last threshold written for the column.
+
+    Returns
+    -------
+    float
+        The threshold.
+
+    Examples
+    --------
     >>> shortest(2.3, 2.9), shortest(-0.1, 7.0), shortest(96.5, 101.0, previous=6)
     (2.5, 0.0, 100.0)
     """
@@ -212,6 +466,26 @@ def tree_bits(column: np.ndarray, threshold: np.ndarray, child: np.ndarray, n_co
 
     Equally likely words of d columns and K labels count as log2 d and log2 K bits.
 
+    Parameters
+    ----------
+    column : ndarray
+        Column tested by each node.
+    threshold : ndarray
+        Threshold of each node.
+    child : ndarray
+        Number of the first child of each node, -1 for a leaf.
+    n_columns : int
+        Number of columns.
+    n_labels : int
+        Number of classes.
+
+    Returns
+    -------
+    float
+        Number of bits.
+
+    Examples
+    --------
     >>> stump = [0, -1, -1], [2.5, 0.0, 0.0], [1, -1, -1]
     >>> tree_bits(*map(np.array, stump), n_columns=4, n_labels=2)  # 3 for the shape, 2, 9, and 1 for each leaf
     16.0

@@ -51,6 +51,22 @@ def gibbs_bound(loss: float, divergence: float, n: int, delta: float) -> float:
     """Return kl_upper(loss, (divergence + ln(Xi(n)/delta)) / n): the risk of a hypothesis drawn from Q.
 
     `loss` is the mean training loss under Q, `divergence` KL(Q, P) in nats.
+
+    Parameters
+    ----------
+    loss : float
+        Mean training loss, in [0, 1].
+    divergence : float
+        KL divergence of posterior and prior, in nats.
+    n : int
+        Number of training rows.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound of the risk.
     """
     loss = check.number("loss", loss, low=0.0, high=1.0)
     divergence = check.number("divergence", divergence, low=0.0)
@@ -58,7 +74,19 @@ def gibbs_bound(loss: float, divergence: float, n: int, delta: float) -> float:
 
 
 class LinearPacBayes(NamedTuple):
-    """Bounds of a linear classifier and of its noisy version, and the length mu that attains them."""
+    """Bounds of a linear classifier and of its noisy version, and the length mu that attains them.
+
+    Parameters
+    ----------
+    bound : float
+        Bound of the linear classifier.
+    gibbs_bound : float
+        Bound of the classifier with noisy weights.
+    gibbs_loss : float
+        Its mean training loss.
+    mu : float
+        Length of the mean of the weights.
+    """
 
     bound: float
     gibbs_bound: float
@@ -70,6 +98,20 @@ def linear_gibbs_loss(normalised_margins: ArrayLike, mu: float, counts: ArrayLik
     """Return the mean of P[N(0,1) > mu z_i], z_i = y_i w.x_i / (|w| |x_i|): errors of weights N(mu w, I).
 
     With `counts`, z_i stands for so many rows.
+
+    Parameters
+    ----------
+    normalised_margins : array-like
+        y_i <w, x_i> / (|w| |x_i|) of the training rows.
+    mu : float
+        Length of the mean of the weights.
+    counts : array-like or None
+        How many rows each margin stands for; None: one each.
+
+    Returns
+    -------
+    float
+        The mean error.
     """
     z = np.asarray(normalised_margins, dtype=np.float64)
     if z.ndim != 1 or z.size == 0 or not np.all(np.abs(z) <= 1.0 + 1e-9):
@@ -86,6 +128,20 @@ def linear_bound(normalised_margins: ArrayLike, delta: float, *, mu: float | Non
     KL = mu^2/2. The statement holds for all mu at once, so the best is taken unless one is given. The
     feature space and its scaling must be fixed without looking at the rows; an intercept is a constant
     feature of fixed scale.
+
+    Parameters
+    ----------
+    normalised_margins : array-like
+        y_i <w, x_i> / (|w| |x_i|) of the training rows.
+    delta : float
+        Probability with which the statement may fail.
+    mu : float or None
+        Length of the mean of the weights; None: the best.
+
+    Returns
+    -------
+    LinearPacBayes
+        Both bounds.
     """
     n = len(np.asarray(normalised_margins))
 
@@ -103,7 +159,20 @@ def linear_bound(normalised_margins: ArrayLike, delta: float, *, mu: float | Non
 
 
 def divergence(weights: ArrayLike, prior: ArrayLike | None = None) -> float:
-    """Return KL(weights, prior) = sum w ln(w/p) in nats; the prior is uniform unless given."""
+    """Return KL(weights, prior) = sum w ln(w/p) in nats; the prior is uniform unless given.
+
+    Parameters
+    ----------
+    weights : array-like
+        Weights of the members; their sum is 1.
+    prior : array-like or None
+        Weights fixed before the rows were seen; None: all are equal.
+
+    Returns
+    -------
+    float
+        The divergence, in nats.
+    """
     w = _distribution("weights", weights)
     p = np.full(w.size, 1.0 / w.size) if prior is None else _distribution("prior", prior)
     if p.size != w.size or np.any((p == 0.0) & (w > 0.0)):
@@ -125,6 +194,24 @@ def vote_bound(
     errors[j] of rows[j] rows that member j was not trained on (out-of-bag rows) are wrong. With n the
     smallest of rows, 2 kl_upper(sum w_j e_j, (KL + ln(2 sqrt(n)/delta)) / n). Index sets must be drawn
     without looking at the data, and T and the prior fixed in advance; ties count as errors.
+
+    Parameters
+    ----------
+    errors : array-like
+        Number of out-of-bag errors of each member.
+    rows : array-like
+        Number of out-of-bag rows of each member.
+    delta : float
+        Probability with which the statement may fail.
+    weights : array-like or None
+        Weights of the members; their sum is 1. None: all are equal.
+    prior : array-like or None
+        Weights fixed before the rows were seen; None: all are equal.
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate of the vote.
     """
     rates, n = _rates(errors, rows)
     if rates.ndim != 1:
@@ -146,6 +233,24 @@ def tandem_bound(
     errors[i, j] counts the rows out-of-bag for both i and j, rows[i, j] of them, on which both are wrong;
     the diagonal holds the members' own errors. 4 kl_upper(w'Ew, (2 KL + ln(2 sqrt(n)/delta)) / n), n the
     smallest of rows. By Markov's inequality for the square of the share of wrong votes.
+
+    Parameters
+    ----------
+    errors : array-like
+        Number of rows on which members i and j are both wrong.
+    rows : array-like
+        Number of rows out-of-bag for both.
+    delta : float
+        Probability with which the statement may fail.
+    weights : array-like or None
+        Weights of the members; their sum is 1. None: all are equal.
+    prior : array-like or None
+        Weights fixed before the rows were seen; None: all are equal.
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate of the vote.
     """
     rates, n = _rates(errors, rows)
     if rates.ndim != 2 or rates.shape[0] != rates.shape[1] or not np.array_equal(rates, rates.T):
@@ -181,7 +286,21 @@ SHARES = {"first": 0.5, "tandem": 0.25, "disagreement": 0.25}
 
 
 class VoteBound(NamedTuple):
-    """A bound of the error of a vote; the form and the exponent of the rate that attain it, its mean loss and rows."""
+    """A bound of the error of a vote; the form and the exponent of the rate that attain it, its mean loss and rows.
+
+    Parameters
+    ----------
+    bound : float
+        The bound.
+    form : str
+        Name of the inequality that gave it.
+    exponent : int
+        Exponent of the rate that attains it.
+    loss : float
+        Mean loss of the members, or of pairs.
+    rows : float
+        Number of rows it was taken over.
+    """
 
     bound: float
     form: str
@@ -191,7 +310,13 @@ class VoteBound(NamedTuple):
 
 
 class OutOfBag:
-    """Sums over rows from which every form of the bound follows; fed block by block."""
+    """Sums over rows from which every form of the bound follows; fed block by block.
+
+    Parameters
+    ----------
+    members : int
+        Number of members.
+    """
 
     def __init__(self, members: int):
         self.rows, self.single, self.both = (np.zeros((members, members)) for _ in range(3))
@@ -239,6 +364,24 @@ class OutOfBag:
 def mean_risk_bound(loss: float, rows: float, delta: float, rate: float) -> float:
     """Return (1 - exp(-rate loss - ln(1/delta)/rows)) / (1 - exp(-rate)): a bound of the mean risk.
 
+    Parameters
+    ----------
+    loss : float
+        Mean loss over the rows, in [0, 1].
+    rows : float
+        Number of rows.
+    delta : float
+        Probability with which the statement may fail.
+    rate : float
+        Parameter of the inequality, above 0 and fixed in advance.
+
+    Returns
+    -------
+    float
+        Upper bound of the mean risk.
+
+    Examples
+    --------
     >>> round(mean_risk_bound(0.1, 400.0, 0.05, 0.5), 4)
     0.142
     """
@@ -257,6 +400,20 @@ def independent_error(members: int, error: float) -> float:
     A tie of an even number of members counts as an error. Members of a real ensemble are fitted to the same rows and
     never independent: this is what independence would give, not what an ensemble does.
 
+    Parameters
+    ----------
+    members : int
+        Number of members.
+    error : float
+        Error rate of each member, below 1/2.
+
+    Returns
+    -------
+    float
+        Error rate of the vote.
+
+    Examples
+    --------
     >>> round(independent_error(5, 0.3), 5), round(independent_error(25, 0.35), 7)
     (0.16308, 0.0604449)
     """
@@ -267,6 +424,20 @@ def independent_error(members: int, error: float) -> float:
 def independent_error_bound(members: int, error: float) -> float:
     """Return exp(-T (1 - 2 eps)^2 / 2), Hoeffding's bound of `independent_error`, rounded up.
 
+    Parameters
+    ----------
+    members : int
+        Number of members.
+    error : float
+        Error rate of each member, below 1/2.
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate of the vote.
+
+    Examples
+    --------
     >>> round(independent_error_bound(25, 0.35), 5)
     0.32465
     """

@@ -61,6 +61,20 @@ def signs(draws: int, n: int, seed: int) -> np.ndarray:
     30; z *= 0xBF58476D1CE4E5B9; z ^= z >> 27; z *= 0x94D049BB133111EB; z ^= z >> 31. Draw j starts at word
     j ceil(n/64); sign i of a draw is +1 iff bit i mod 64 (from the least significant) of its word
     floor(i/64) is set.
+
+    Parameters
+    ----------
+    draws : int
+        Number of sign vectors.
+    n : int
+        Number of signs of a draw.
+    seed : int
+        Seed of the signs.
+
+    Returns
+    -------
+    ndarray
+        Array of -1 and +1.
     """
     draws, n = check.whole("draws", draws), check.whole("n", n)
     words = -(-n // 64)
@@ -74,7 +88,18 @@ def signs(draws: int, n: int, seed: int) -> np.ndarray:
 
 
 def all_signs(n: int) -> np.ndarray:
-    """Return all 2^n vectors of -1 and +1."""
+    """Return all 2^n vectors of -1 and +1.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+
+    Returns
+    -------
+    ndarray
+        All vectors, shape (2^n, n).
+    """
     n = check.whole("n", n)
     if n > _LONGEST_ENUMERATION:
         raise ValueError(f"2^{n} sign vectors are too many to list (at most n = {_LONGEST_ENUMERATION}).")
@@ -87,6 +112,17 @@ class Suprema:
 
     `energy` is at least sum_i sup_f f(x_i)^2; it bounds what one sign can change. `exact` is False if the
     suprema may be too small, as when a learner that is not a global minimiser searches for them.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    energy : float
+        At least the sum of the largest f(x_i)^2.
+    of : callable
+        Maps noise of shape (draws, n) to the supremum of each draw.
+    exact : bool, default=True
+        Whether the suprema are exact; otherwise they may be too small.
     """
 
     n: int
@@ -96,7 +132,18 @@ class Suprema:
 
 
 def of_functions(values: ArrayLike) -> Suprema:
-    """Return the suprema over finitely many functions, one row of values at the n points for each."""
+    """Return the suprema over finitely many functions, one row of values at the n points for each.
+
+    Parameters
+    ----------
+    values : array-like
+        Values f(x_i), a row for each function.
+
+    Returns
+    -------
+    Suprema
+        The suprema.
+    """
     A = np.asarray(values, dtype=np.float64)
     if A.ndim != 2 or A.size == 0 or not np.isfinite(A).all():
         raise ValueError(f"values must be a non-empty (functions, n) array of finite numbers; got shape {A.shape}.")
@@ -108,6 +155,18 @@ def of_space(space: Space, X: ArrayLike) -> Suprema:
 
     Thresholds, intervals and stumps are scanned in sorted order, O(n) for each feature and draw. Other
     spaces are turned into the list of their dichotomies of X, which is feasible for few rows only.
+
+    Parameters
+    ----------
+    space : Space
+        Hypothesis space of -1/+1 functions.
+    X : array-like
+        Rows.
+
+    Returns
+    -------
+    Suprema
+        The suprema.
     """
     if isinstance(space, Finite):
         return of_functions(space.patterns(X))
@@ -160,13 +219,39 @@ def _scan_type(noise: np.ndarray) -> np.ndarray:
 
 
 def of_l2_ball(X: ArrayLike, radius: float = 1.0) -> Suprema:
-    """Return the suprema over {w.x : |w| <= radius}: radius |sum_i sigma_i x_i|."""
+    """Return the suprema over {w.x : |w| <= radius}: radius |sum_i sigma_i x_i|.
+
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    radius : float, default=1.0
+        Radius of the ball.
+
+    Returns
+    -------
+    Suprema
+        The suprema.
+    """
     X, radius = _matrix(X), check.positive("radius", radius)
     return Suprema(len(X), radius**2 * float((X * X).sum()), lambda noise: radius * np.linalg.norm(noise @ X, axis=1))
 
 
 def of_kernel_ball(K: ArrayLike, radius: float = 1.0) -> Suprema:
-    """Return the suprema over a ball of a kernel's space: radius sqrt(sigma' K sigma)."""
+    """Return the suprema over a ball of a kernel's space: radius sqrt(sigma' K sigma).
+
+    Parameters
+    ----------
+    K : array-like
+        Gram matrix of the rows.
+    radius : float, default=1.0
+        Radius of the ball.
+
+    Returns
+    -------
+    Suprema
+        The suprema.
+    """
     K, radius = _matrix(K), check.positive("radius", radius)
     if K.shape[0] != K.shape[1] or not np.allclose(K, K.T) or np.diag(K).min() < 0:
         raise ValueError("K must be a symmetric Gram matrix with a non-negative diagonal.")
@@ -178,7 +263,20 @@ def of_kernel_ball(K: ArrayLike, radius: float = 1.0) -> Suprema:
 
 
 def of_l1_ball(X: ArrayLike, radius: float = 1.0) -> Suprema:
-    """Return the suprema over {w.x : |w|_1 <= radius}: radius max_j |sum_i sigma_i x_ij|."""
+    """Return the suprema over {w.x : |w|_1 <= radius}: radius max_j |sum_i sigma_i x_ij|.
+
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    radius : float, default=1.0
+        Radius of the ball.
+
+    Returns
+    -------
+    Suprema
+        The suprema.
+    """
     X, radius = _matrix(X), check.positive("radius", radius)
     return Suprema(
         len(X),
@@ -192,6 +290,18 @@ def of_learner(learner: Any, X: ArrayLike) -> Suprema:
 
     A learner that does not find the global minimum of the training error makes these values too small; they
     are then an estimate from below and support no risk bound.
+
+    Parameters
+    ----------
+    learner : object
+        Classifier that can be cloned and fitted.
+    X : array-like
+        Rows.
+
+    Returns
+    -------
+    Suprema
+        The suprema.
     """
     from sklearn.base import clone
 
@@ -219,6 +329,18 @@ def _matrix(X: ArrayLike) -> np.ndarray:
 def exact(suprema: Suprema) -> float:
     """Return the complexity itself, averaged over all 2^n sign vectors (n <= 20).
 
+    Parameters
+    ----------
+    suprema : Suprema
+        The class on given rows.
+
+    Returns
+    -------
+    float
+        The complexity.
+
+    Examples
+    --------
     >>> exact(of_functions([[1, 1], [1, -1], [-1, 1], [-1, -1]]))  # shattered
     1.0
     """
@@ -231,14 +353,35 @@ def _in_blocks(suprema: Suprema, noise: np.ndarray) -> np.ndarray:
 
 
 class Average(NamedTuple):
-    """The mean of the suprema over given noise vectors, divided by n, and its standard error."""
+    """The mean of the suprema over given noise vectors, divided by n, and its standard error.
+
+    Parameters
+    ----------
+    value : float
+        The mean.
+    standard_error : float
+        Its standard error.
+    """
 
     value: float
     standard_error: float
 
 
 def average(suprema: Suprema, noise: ArrayLike) -> Average:
-    """Return the mean supremum for any noise: normal numbers give the Gaussian complexity."""
+    """Return the mean supremum for any noise: normal numbers give the Gaussian complexity.
+
+    Parameters
+    ----------
+    suprema : Suprema
+        The class on given rows.
+    noise : array-like
+        Noise vectors, shape (draws, n).
+
+    Returns
+    -------
+    Average
+        The mean and its standard error.
+    """
     array = np.asarray(noise)
     if array.ndim != 2 or array.shape[1] != suprema.n or len(array) < 2:
         raise ValueError(f"noise must have shape (draws >= 2, {suprema.n}); got {array.shape}.")
@@ -247,7 +390,21 @@ def average(suprema: Suprema, noise: ArrayLike) -> Average:
 
 
 class Estimate(NamedTuple):
-    """A Monte-Carlo value of the complexity with its interval, and what it takes to repeat it."""
+    """A Monte-Carlo value of the complexity with its interval, and what it takes to repeat it.
+
+    Parameters
+    ----------
+    value : float
+        Mean over the draws.
+    standard_error : float
+        Its standard error.
+    lower, upper : float
+        Ends of the interval.
+    draws : int
+        Number of sign vectors.
+    seed : int
+        Seed of the signs.
+    """
 
     value: float
     standard_error: float
@@ -263,6 +420,22 @@ def monte_carlo(suprema: Suprema, draws: int = 200, seed: int = 0, delta: float 
     One of the n draws sign bits moves the mean by at most 2 sup_f |f(x_i)| / (n draws), so McDiarmid's
     inequality gives the half-width sqrt(2 energy ln(2/delta) / draws) / n; for |f| <= 1 that is sqrt(2
     ln(2/delta) / (n draws)).
+
+    Parameters
+    ----------
+    suprema : Suprema
+        The class on given rows.
+    draws : int, default=200
+        Number of sign vectors.
+    seed : int, default=0
+        Seed of the signs.
+    delta : float, default=1e-06
+        Probability with which the interval may fail.
+
+    Returns
+    -------
+    Estimate
+        Mean and interval.
     """
     draws = check.whole("draws", draws, low=2)
     value, error = average(suprema, signs(draws, suprema.n, seed))
@@ -272,13 +445,39 @@ def monte_carlo(suprema: Suprema, draws: int = 200, seed: int = 0, delta: float 
 
 
 def massart(radius: float, size: int, n: int) -> float:
-    """Return radius sqrt(2 ln size) / n, above the complexity of `size` vectors of norm at most radius."""
+    """Return radius sqrt(2 ln size) / n, above the complexity of `size` vectors of norm at most radius.
+
+    Parameters
+    ----------
+    radius : float
+        Largest norm of a vector.
+    size : int
+        Number of vectors.
+    n : int
+        Number of rows.
+
+    Returns
+    -------
+    float
+        Upper bound of the complexity.
+    """
     radius, n = check.number("radius", radius, low=0.0), check.whole("n", n)
     return check.enlarge(radius * math.sqrt(2.0 * check.log_size(size)) / n)
 
 
 def cosh_bound(values: ArrayLike) -> float:
-    """Return min over t > 0 of (1/(tn)) ln sum_f prod_i cosh(t f(x_i)), which is at most Massart's bound."""
+    """Return min over t > 0 of (1/(tn)) ln sum_f prod_i cosh(t f(x_i)), which is at most Massart's bound.
+
+    Parameters
+    ----------
+    values : array-like
+        Values f(x_i), a row for each function.
+
+    Returns
+    -------
+    float
+        Upper bound.
+    """
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp
 
@@ -296,19 +495,64 @@ def cosh_bound(values: ArrayLike) -> float:
 
 
 def growth_bound(n: int, log_growth: LogGrowth) -> float:
-    """Return sqrt(2 ln Pi(n) / n): Massart's lemma for the at most Pi(n) patterns of a -1/+1 class."""
+    """Return sqrt(2 ln Pi(n) / n): Massart's lemma for the at most Pi(n) patterns of a -1/+1 class.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    log_growth : float or callable
+        Logarithm of the growth function at n, or the function n -> ln Pi(n).
+
+    Returns
+    -------
+    float
+        Upper bound.
+    """
     n = check.whole("n", n)
     return check.enlarge(math.sqrt(2.0 * check.log_growth_at(log_growth, n) / n))
 
 
 def l2_ball_bound(trace: float, radius: float, n: int) -> float:
-    """Return radius sqrt(trace) / n, trace = sum_i k(x_i, x_i), above the complexity of the ball."""
+    """Return radius sqrt(trace) / n, trace = sum_i k(x_i, x_i), above the complexity of the ball.
+
+    Parameters
+    ----------
+    trace : float
+        Sum of k(x_i, x_i) over the rows.
+    radius : float
+        Radius of the ball.
+    n : int
+        Number of rows.
+
+    Returns
+    -------
+    float
+        Upper bound.
+    """
     trace, radius = check.number("trace", trace, low=0.0), check.positive("radius", radius)
     return check.enlarge(radius * math.sqrt(trace) / check.whole("n", n))
 
 
 def l1_ball_bound(column_norm: float, d: int, radius: float, n: int) -> float:
-    """Return radius max_j |X_j| sqrt(2 ln(2d)) / n for the l1 ball over d features."""
+    """Return radius max_j |X_j| sqrt(2 ln(2d)) / n for the l1 ball over d features.
+
+    Parameters
+    ----------
+    column_norm : float
+        Largest Euclidean norm of a column.
+    d : int
+        Number of columns.
+    radius : float
+        Radius of the ball.
+    n : int
+        Number of rows.
+
+    Returns
+    -------
+    float
+        Upper bound.
+    """
     column_norm, radius = check.number("column_norm", column_norm, low=0.0), check.positive("radius", radius)
     return massart(radius * column_norm, 2 * check.whole("d", d), n)
 
@@ -327,6 +571,26 @@ def loss_bound(
     and the 3 becomes 1. sup(Eg - mean g) - 2 R_S has bounded differences 3/n and expectation <= 0, so
     McDiarmid's inequality is needed only once. `two_step` gives the textbook form with ln(2/delta), which
     bounds the two parts one by one.
+
+    Parameters
+    ----------
+    mean : float
+        Mean training loss.
+    complexity : float
+        Rademacher complexity of the class.
+    n : int
+        Number of rows.
+    delta : float
+        Probability with which the statement may fail.
+    sample : bool, default=True
+        Whether the complexity is that of the drawn rows; otherwise its expectation.
+    two_step : bool, default=False
+        Whether the textbooks' two uses of McDiarmid's inequality replace one.
+
+    Returns
+    -------
+    float
+        Upper bound.
     """
     mean = check.number("mean", mean, low=0.0, high=1.0)
     complexity = check.number("complexity", complexity, low=0.0)
@@ -339,6 +603,26 @@ def error_bound(
     """Return error + complexity + 3 sqrt(ln(1/delta) / (2n)), above the error of all h of a -1/+1 class.
 
     The losses 1[h(x) != y] have half the complexity of the class itself, which cancels the 2 of `loss_bound`.
+
+    Parameters
+    ----------
+    error : float
+        Training error.
+    complexity : float
+        Rademacher complexity of the class.
+    n : int
+        Number of rows.
+    delta : float
+        Probability with which the statement may fail.
+    sample : bool, default=True
+        Whether the complexity is that of the drawn rows; otherwise its expectation.
+    two_step : bool, default=False
+        Whether the textbooks' two uses of McDiarmid's inequality replace one.
+
+    Returns
+    -------
+    float
+        Upper bound.
     """
     return loss_bound(
         error,
@@ -355,6 +639,24 @@ def monte_carlo_error_bound(error: float, value: float, draws: int, n: int, delt
 
     The signs are part of the randomness: each of n draws bits moves the mean by at most 2/(n draws), so one
     use of McDiarmid's inequality covers sample and signs, with a single delta. The suprema must be exact.
+
+    Parameters
+    ----------
+    error : float
+        Training error.
+    value : float
+        Mean of the suprema over the draws.
+    draws : int
+        Number of sign vectors.
+    n : int
+        Number of rows.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound.
     """
     error = check.number("error", error, low=0.0, high=1.0)
     n, draws = check.whole("n", n), check.whole("draws", draws)
@@ -367,6 +669,24 @@ def kmeans_bound(X: ArrayLike, cost: float, k: int, radius: float, delta: float)
     """Return the bound of E min_j |x - c_j|^2 from its mean `cost` over the rows X, for all such centres.
 
     cost + 2k (2R sqrt(sum |x_i|^2)/n + R^2/(2 sqrt(n))) + 12 R^2 sqrt(ln(1/delta)/(2n)); at most 4R^2.
+
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    cost : float
+        Mean squared distance to the nearest centre.
+    k : int
+        Number of centres, or dimension of the flat.
+    radius : float
+        Radius of a ball around all rows.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound.
     """
     squares, most = _squares(X, radius), 4.0 * radius * radius
     cost = check.number("cost", cost, low=0.0, high=most)
@@ -378,6 +698,24 @@ def subspace_bound(X: ArrayLike, cost: float, k: int, radius: float, delta: floa
     """Return the bound of E |x - Px|^2 from its mean `cost` over the rows X, for all projections P of rank k.
 
     cost + 2 sqrt(min(k, d-k) sum |x_i|^4)/n + 3 R^2 sqrt(ln(1/delta)/(2n)); at most R^2.
+
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    cost : float
+        Mean squared distance to the subspace.
+    k : int
+        Number of centres, or dimension of the flat.
+    radius : float
+        Radius of a ball around all rows.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound.
     """
     squares, d = _squares(X, radius), np.asarray(X).shape[1]
     if check.whole("k", k, low=0) > d:
@@ -401,6 +739,28 @@ def _squares(X: ArrayLike, radius: float) -> np.ndarray:
 def clustering_bound(mean: float, squares: float, n: int, k: int, radius: float, delta: float) -> float:
     """Return the bound for k centres; `mean` is the mean distance of the n rows, `squares` the sum of |x|^2.
 
+    Parameters
+    ----------
+    mean : float
+        Mean squared distance to the nearest centre.
+    squares : float
+        Sum of |x|^2 over the rows.
+    n : int
+        Number of rows.
+    k : int
+        Number of centres, or dimension of the flat.
+    radius : float
+        Radius of a ball around all rows.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound.
+
+    Examples
+    --------
     >>> round(clustering_bound(0.1, 3_000.0, 10_000, 3, 1.0, 0.05), 3)
     0.343
     """
@@ -414,6 +774,34 @@ def projection_bound(
 ) -> float:
     """Return the bound for a flat of k dimensions in d; `fourth` is the sum of |x|^4, `fitted` if its point is too.
 
+    Parameters
+    ----------
+    mean : float
+        Mean squared distance to the flat.
+    squares : float
+        Sum of |x|^2 over the rows.
+    fourth : float
+        Sum of |x|^4 over the rows.
+    n : int
+        Number of rows.
+    k : int
+        Number of centres, or dimension of the flat.
+    d : int
+        Number of columns.
+    radius : float
+        Radius of a ball around all rows.
+    delta : float
+        Probability with which the statement may fail.
+    fitted : bool
+        Whether the point of the flat is fitted too.
+
+    Returns
+    -------
+    float
+        Upper bound.
+
+    Examples
+    --------
     >>> round(projection_bound(0.1, 3_000.0, 2_000.0, 10_000, 2, 20, 1.0, 0.05, fitted=False), 3)
     0.149
     """

@@ -41,6 +41,15 @@ class Promise:
     to increase while the promise is kept. A share 1/(j (j + 1)) of it is begun at each moment j, so that a promise that
     breaks late is noticed as well, at the price of 2 ln j in the logarithm. The evidence is the mean over the stakes.
 
+    Parameters
+    ----------
+    bound : float
+        Bound of the expected loss that is watched.
+    alarm : float, default=0.01
+        Largest probability of a false alarm, over all time.
+
+    Examples
+    --------
     >>> kept, broken = Promise(0.1), Promise(0.1)
     >>> kept.see([0, 0, 0, 0, 0, 0, 0, 0, 0, 1] * 30)
     >>> broken.see([0, 0, 0, 0, 0, 0, 0, 0, 0, 1] * 30 + [0, 1] * 20)
@@ -121,6 +130,22 @@ def mean_always(total: float, count: int, delta: float) -> tuple[float, float]:
     each loss, below the straight line between its values at 0 and 1, and so expected to grow at no step if g is the
     mean (Robbins 1970). The limits are where it reaches 1/delta.
 
+    Parameters
+    ----------
+    total : float
+        Sum of the losses so far.
+    count : int
+        Their number.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper limit of the expected loss.
+
+    Examples
+    --------
     >>> [round(one, 4) for one in mean_always(10, 100, 0.05)]
     [0.0291, 0.2275]
     """
@@ -142,14 +167,35 @@ def mean_always(total: float, count: int, delta: float) -> tuple[float, float]:
 
 
 class Progressive(NamedTuple):
-    """The smaller of the two forms, and the rate t of the second if it is that one."""
+    """The smaller of the two forms, and the rate t of the second if it is that one.
+
+    Parameters
+    ----------
+    bound : float
+        The bound.
+    rate : float or None
+        Rate t of the second form; None: the first form.
+    """
 
     bound: float
     rate: float | None
 
 
 def progressive_hoeffding(losses: ArrayLike, delta: float) -> float:
-    """Return mean + sqrt(ln(1/delta) / (2n)) for losses in [0, 1] (Hoeffding-Azuma), at most 1."""
+    """Return mean + sqrt(ln(1/delta) / (2n)) for losses in [0, 1] (Hoeffding-Azuma), at most 1.
+
+    Parameters
+    ----------
+    losses : array-like
+        Losses in [0, 1], each observed before the next row was learnt from.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    float
+        Upper bound of the mean error rate of the hypotheses met.
+    """
     values = check.losses(losses)
     mean = math.fsum(values) / values.size
     return check.up(mean + math.sqrt(-math.log(check.failure(delta)) / (2.0 * values.size)), mean)
@@ -160,6 +206,20 @@ def progressive_bound(losses: ArrayLike, delta: float, *, rates: Sequence[float]
 
     Much better than `progressive_hoeffding` when the losses are small: without any loss it is about
     ln(1/delta)/n.
+
+    Parameters
+    ----------
+    losses : array-like
+        Losses in [0, 1], each observed before the next row was learnt from.
+    delta : float
+        Probability with which the statement may fail.
+    rates : sequence of float, default=RATES
+        Rates t tried, fixed in advance.
+
+    Returns
+    -------
+    float
+        Upper bound of the mean error rate of the hypotheses met.
     """
     values = check.losses(losses)
     n, mean = values.size, math.fsum(values) / values.size
@@ -171,6 +231,20 @@ def progressive_bound(losses: ArrayLike, delta: float, *, rates: Sequence[float]
 def progressive_choice(losses: ArrayLike, delta: float) -> Progressive:
     """Return the smaller of `progressive_hoeffding` and `progressive_bound`, each at delta / 2.
 
+    Parameters
+    ----------
+    losses : array-like
+        Losses in [0, 1], each observed before the next row was learnt from.
+    delta : float
+        Probability with which the statement may fail.
+
+    Returns
+    -------
+    Progressive
+        The smaller bound.
+
+    Examples
+    --------
     >>> progressive_choice([0.0] * 99 + [1.0], 0.05).bound < progressive_choice([1.0, 0.0] * 50, 0.05).bound
     True
     """

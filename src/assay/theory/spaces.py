@@ -56,6 +56,13 @@ class FunctionSpace(Space):
 
     VC dimension at most the dimension D (Dudley 1978); growth Cover's count in R^D. With K classes the
     label is the largest of K such functions and is fixed by K(K-1)/2 comparisons.
+
+    Parameters
+    ----------
+    dimension : int
+        Dimension of the linear space.
+    n_classes : int, default=2
+        Number of classes.
     """
 
     dimension: int
@@ -89,6 +96,15 @@ class MulticlassHalfSpaces(CountedSpace):
     The label is fixed by K(K-1)/2 comparisons of two scores, each a half-space: growth is at most the
     product. The dimension reported is the largest v with growth(v) >= 2^v, a bound for the patterns of
     right and wrong.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    n_classes : int
+        Number of classes.
+    bias : bool, default=True
+        Whether the hyperplanes have an intercept.
     """
 
     d: int
@@ -118,6 +134,15 @@ class Trees(CountedSpace):
     Growth at most Catalan(leaves-1) (d(m-1)+1)^(leaves-1) K^leaves: shapes, splits (each node makes at most
     d(m-1)+1 unordered bipartitions, the trivial one included) and labels. A tree with fewer leaves is one
     with trivial splits.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    leaves : int
+        Largest number of leaves.
+    n_classes : int, default=2
+        Number of classes.
     """
 
     d: int
@@ -145,6 +170,13 @@ class Votes(CountedSpace):
 
     Growth at most Pi_base(m)^T times the patterns of a hyperplane through the origin of R^T, for which
     Sauer's sum is taken because weighted votes may tie.
+
+    Parameters
+    ----------
+    base : Space
+        Space of the voting hypotheses.
+    T : int
+        Number of hypotheses.
     """
 
     base: Space
@@ -167,6 +199,13 @@ class Finite(Space):
 
     One that was given its hypotheses can be asked for membership and listed.
 
+    Parameters
+    ----------
+    hypotheses : int or sequence of callable
+        Their number, or functions from rows to -1 and +1.
+
+    Examples
+    --------
     >>> from assay.textbook.concepts import polygons
     >>> triangle, *others = polygons()
     >>> triangle in Finite(others), [concept.name for concept in Finite(others)]
@@ -232,7 +271,13 @@ class Finite(Space):
 
 @dataclass(frozen=True)
 class Unbounded(Space):
-    """A class that shatters sets of every size, so that no bound through its growth function exists."""
+    """A class that shatters sets of every size, so that no bound through its growth function exists.
+
+    Parameters
+    ----------
+    reason : str
+        Why the class shatters sets of every size.
+    """
 
     reason: str
     tag: ClassVar[str] = "unbounded"

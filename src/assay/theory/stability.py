@@ -44,6 +44,24 @@ def uniform_stability(
 
     A support vector machine with scikit-learn's C has strength 1/(C n) and sigma = 1. The evaluation loss
     has the constant of the training loss unless another is given.
+
+    Parameters
+    ----------
+    n : int
+        Number of training rows.
+    strength : float
+        Strong convexity of the objective (the penalty's weight).
+    radius : float
+        Length of the longest row.
+    lipschitz : float, default=1.0
+        Lipschitz constant of the loss in the score.
+    evaluation_lipschitz : float or None
+        Lipschitz constant of the loss that is evaluated; None: the same.
+
+    Returns
+    -------
+    float
+        Uniform stability beta.
     """
     n, strength = check.whole("n", n), check.positive("strength", strength)
     sigma = check.positive("lipschitz", lipschitz)
@@ -58,6 +76,26 @@ def stability_bound(
 
     With `removal` beta is leave-one-out stability and the bound is loss + 2 beta + (4 n beta + high)
     sqrt(...), theorem 12 of Bousquet and Elisseeff 2002. At most `high`.
+
+    Parameters
+    ----------
+    loss : float
+        Mean training loss.
+    beta : float
+        Uniform stability.
+    n : int
+        Number of training rows.
+    delta : float
+        Probability with which the statement may fail.
+    high : float, default=1.0
+        Largest possible loss.
+    removal : bool, default=False
+        Whether beta is leave-one-out stability.
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate or expected loss.
     """
     n, high = check.whole("n", n), check.positive("high", high)
     loss, beta = check.number("loss", loss, low=0.0, high=high), check.number("beta", beta, low=0.0)
@@ -70,6 +108,22 @@ def suboptimality_slack(gap: float, strength: float, radius: float, lipschitz: f
     """Return 2 sigma' r sqrt(2 gap / strength), to be added when the shipped w is only `gap`-optimal.
 
     Half of it for the training loss and half for the risk: |w - w*| <= sqrt(2 gap / strength).
+
+    Parameters
+    ----------
+    gap : float
+        Suboptimality of the objective.
+    strength : float
+        Strong convexity of the objective (the penalty's weight).
+    radius : float
+        Length of the longest row.
+    lipschitz : float, default=1.0
+        Lipschitz constant of the loss in the score.
+
+    Returns
+    -------
+    float
+        What is to be added to beta.
     """
     gap, strength = check.number("gap", gap, low=0.0), check.positive("strength", strength)
     slope = check.positive("lipschitz", lipschitz) * check.positive("radius", radius)
@@ -77,7 +131,17 @@ def suboptimality_slack(gap: float, strength: float, radius: float, lipschitz: f
 
 
 class MeasuredStability(NamedTuple):
-    """Largest changes seen: of the loss anywhere when a row is removed, or replaced, and of its own loss."""
+    """Largest changes seen: of the loss anywhere when a row is removed, or replaced, and of its own loss.
+
+    Parameters
+    ----------
+    removal : float
+        Largest change of the loss anywhere when a row is left out.
+    replacement : float
+        Largest change of the loss anywhere when a row is replaced.
+    own : float
+        Largest change of a row's own loss when it is left out.
+    """
 
     removal: float
     replacement: float
@@ -97,6 +161,24 @@ def measured_stability(
     Output is the learner's decision_function if it has one, else predict. This is a lower bound of the true
     stability: only these changes are tried, on this sample. The learner is cloned and refitted twice for
     each of `rows` (all by default).
+
+    Parameters
+    ----------
+    learner : object
+        Learner that can be cloned and fitted.
+    X : array-like
+        Rows.
+    y : array-like
+        Labels or targets.
+    loss : callable
+        Loss as a function of labels and outputs.
+    rows : iterable of int or None
+        Numbers of the rows that are changed; None: all.
+
+    Returns
+    -------
+    MeasuredStability
+        The largest changes.
     """
     from sklearn.base import clone
 
@@ -122,7 +204,20 @@ def measured_stability(
 
 
 def log_size_weight(k: int, largest: int | None = None) -> float:
-    """Return ln P(k): uniform on 0..largest if that is given, else 6 / (pi^2 (k+1)^2)."""
+    """Return ln P(k): uniform on 0..largest if that is given, else 6 / (pi^2 (k+1)^2).
+
+    Parameters
+    ----------
+    k : int
+        Number of rows that rebuild the model.
+    largest : int or None
+        Largest k allowed in advance; None: any, with weights that fall.
+
+    Returns
+    -------
+    float
+        Natural logarithm of the weight.
+    """
     k = check.whole("k", k, low=0)
     if largest is None:
         return math.log(6.0) - 2.0 * math.log(math.pi * (k + 1))
@@ -146,6 +241,30 @@ def compression_bound(
     `largest` selects the weight of the size (see `log_size_weight`), `log_message` <= 0 is ln of the
     message's weight.
 
+    Parameters
+    ----------
+    errors : int
+        Errors on the n - k rows that do not rebuild the model.
+    n : int
+        Number of training rows.
+    k : int
+        Number of rows that rebuild the model.
+    delta : float
+        Probability with which the statement may fail.
+    largest : int or None
+        Largest k allowed in advance; None: any, with weights that fall.
+    log_message : float, default=0.0
+        Natural logarithm of the weight of the message sent along, at most 0.
+    ordered : bool, default=False
+        Whether the order of the k rows matters.
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate or expected loss.
+
+    Examples
+    --------
     >>> round(compression_bound(0, 1000, 3, 0.05), 4)
     0.025
     """

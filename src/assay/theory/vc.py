@@ -43,6 +43,15 @@ class Separation(NamedTuple):
     `normal`.v_i has the asked sign for every lifted point; or `weights` are non-negative, at most one more
     of them positive than the lifted dimension, and sum_i weights_i label_i v_i = 0. Both are exact
     fractions.
+
+    Parameters
+    ----------
+    separable : bool
+        Whether a separator exists.
+    normal : tuple of Fraction or None
+        Its normal vector; None if there is none.
+    weights : tuple of Fraction or None
+        Weights that prove that there is none; None if there is one.
     """
 
     separable: bool
@@ -52,7 +61,15 @@ class Separation(NamedTuple):
 
 @dataclass(frozen=True)
 class LiftedRule:
-    """+1 where normal.lift(x) > 0, decided exactly."""
+    """+1 where normal.lift(x) > 0, decided exactly.
+
+    Parameters
+    ----------
+    normal : tuple of Fraction
+        Normal vector, exactly.
+    lift : callable
+        Maps points to lifted vectors.
+    """
 
     normal: tuple[Fraction, ...]
     lift: Callable[[np.ndarray], list[list]]
@@ -63,7 +80,22 @@ class LiftedRule:
 
 
 def monomials(points: np.ndarray, degree: int, constant: bool) -> list[list[Fraction]]:
-    """Return the exact values of all monomials up to the degree, the constant (if wanted) last."""
+    """Return the exact values of all monomials up to the degree, the constant (if wanted) last.
+
+    Parameters
+    ----------
+    points : ndarray
+        Points, one in each row.
+    degree : int
+        Largest degree.
+    constant : bool
+        Whether 1 is among them.
+
+    Returns
+    -------
+    list of list of Fraction
+        A list of values for each point.
+    """
     d = points.shape[1]
     powers = [
         combination
@@ -79,7 +111,18 @@ def monomials(points: np.ndarray, degree: int, constant: bool) -> list[list[Frac
 
 
 def paraboloid(points: np.ndarray) -> list[list[Fraction]]:
-    """Return (2x, 1, -|x|^2): its product with (c, r^2 - |c|^2, 1) is r^2 - |x - c|^2."""
+    """Return (2x, 1, -|x|^2): its product with (c, r^2 - |c|^2, 1) is r^2 - |x - c|^2.
+
+    Parameters
+    ----------
+    points : ndarray
+        Points, one in each row.
+
+    Returns
+    -------
+    list of list of Fraction
+        A lifted vector for each point.
+    """
     lifted = []
     for point in points:
         exact = [Fraction(value) for value in point.tolist()]
@@ -89,7 +132,18 @@ def paraboloid(points: np.ndarray) -> list[list[Fraction]]:
 
 
 def vertical(d: int) -> list[Fraction]:
-    """Return the last unit vector of the space of `paraboloid`."""
+    """Return the last unit vector of the space of `paraboloid`.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns of the points.
+
+    Returns
+    -------
+    list of Fraction
+        The vector.
+    """
     return [Fraction(0)] * (d + 1) + [Fraction(1)]
 
 
@@ -136,7 +190,18 @@ def _normal(rows: Sequence[Sequence[int]], size: int) -> list[int] | None:
 
 
 def cells(vectors: Sequence[Sequence[Fraction]]) -> set[int]:
-    """Return all labellings by hyperplanes through the origin that meet no vector, as bit masks."""
+    """Return all labellings by hyperplanes through the origin that meet no vector, as bit masks.
+
+    Parameters
+    ----------
+    vectors : sequence of sequence of Fraction
+        Vectors, one in each row.
+
+    Returns
+    -------
+    set of int
+        Labellings as bit masks.
+    """
     rows = [_integers(row) for row in vectors]
     if not all(any(row) for row in rows):
         raise ValueError("a point lifted to the zero vector lies on every hyperplane; leave it out.")
@@ -180,6 +245,20 @@ def _spread(masks, places: tuple[int, ...]) -> list[int]:
 def separate(points: ArrayLike, labels: ArrayLike) -> Separation:
     """Return an affine separator (w, b) of points labelled -1 and +1, or the proof that there is none.
 
+    Parameters
+    ----------
+    points : array-like
+        Points, one in each row.
+    labels : array-like
+        Labels -1 and +1.
+
+    Returns
+    -------
+    Separation
+        The separator, or the proof.
+
+    Examples
+    --------
     >>> separate([[0.0], [1.0], [2.0]], [-1, 1, 1]).separable
     True
     >>> separate([[0.0], [1.0], [2.0]], [1, -1, 1]).weights
@@ -195,7 +274,20 @@ def separate(points: ArrayLike, labels: ArrayLike) -> Separation:
 
 
 def separate_lifted(vectors: Sequence[Sequence[Fraction]], labels: np.ndarray) -> Separation:
-    """Return w with labels_i w.v_i > 0 for all i, or the weights that rule it out."""
+    """Return w with labels_i w.v_i > 0 for all i, or the weights that rule it out.
+
+    Parameters
+    ----------
+    vectors : sequence of sequence of Fraction
+        Vectors, one in each row.
+    labels : ndarray
+        Labels -1 and +1.
+
+    Returns
+    -------
+    Separation
+        The separator, or the proof.
+    """
     scales = [_scale(row) for row in vectors]
     signed = [[int(sign) * value for value in _integers(row)] for row, sign in zip(vectors, labels.tolist())]
     prices, basis, amounts = _phase_one([[*row, 1] for row in signed])
@@ -258,6 +350,20 @@ def sauer(n: int, d: int) -> int:
 
     Sauer's lemma (Sauer 1972; Shelah 1972; Vapnik and Chervonenkis 1971).
 
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    d : int
+        VC dimension.
+
+    Returns
+    -------
+    int
+        Number of patterns.
+
+    Examples
+    --------
     >>> [sauer(n, 2) for n in range(1, 7)]
     [2, 4, 7, 11, 16, 22]
     """
@@ -265,12 +371,38 @@ def sauer(n: int, d: int) -> int:
 
 
 def log_sauer(n: int, d: int) -> float:
-    """Return ln of Sauer's sum, rounded up; fast for millions of points."""
+    """Return ln of Sauer's sum, rounded up; fast for millions of points.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    d : int
+        VC dimension.
+
+    Returns
+    -------
+    float
+        Natural logarithm.
+    """
     return log_binomial_sum(check.whole("n", n), check.whole("d", d, low=0))
 
 
 def log_sauer_simple(n: int, d: int) -> float:
-    """Return d ln(e n / d), which is at least ln of Sauer's sum for n >= d >= 1."""
+    """Return d ln(e n / d), which is at least ln of Sauer's sum for n >= d >= 1.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    d : int
+        VC dimension.
+
+    Returns
+    -------
+    float
+        Upper bound of the natural logarithm.
+    """
     n, d = (
         check.whole("n", n),
         check.whole("d", d, why="the closed form divides by d; for d = 0 the growth is 1"),
@@ -286,6 +418,20 @@ def cover(n: int, dimension: int) -> int:
     Exact for points in general position in R^dimension, an upper bound for all (Cover 1965). Affine
     hyperplanes in R^d are those through the origin of R^(d+1).
 
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    dimension : int
+        Dimension of the space.
+
+    Returns
+    -------
+    int
+        Number of dichotomies.
+
+    Examples
+    --------
     >>> [cover(n, 3) for n in range(2, 7)]
     [4, 8, 14, 22, 32]
     """
@@ -294,7 +440,20 @@ def cover(n: int, dimension: int) -> int:
 
 
 def log_cover(n: int, dimension: int) -> float:
-    """Return ln of Cover's count, rounded up."""
+    """Return ln of Cover's count, rounded up.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    dimension : int
+        Dimension of the space.
+
+    Returns
+    -------
+    float
+        Natural logarithm.
+    """
     n, dimension = check.whole("n", n), check.whole("dimension", dimension)
     return math.log(2.0) + log_binomial_sum(n - 1, dimension - 1)
 
@@ -303,6 +462,20 @@ def uniform_failure(m: int, epsilon: float, log_growth: LogGrowth) -> float:
     """Return 4 Pi(2m) exp(-m epsilon^2 / 8), at most 1: the chance that some h has |L - L_m| >= epsilon.
 
     Theorem of Vapnik and Chervonenkis 1971; `log_growth` is taken at 2m.
+
+    Parameters
+    ----------
+    m : int
+        Number of rows.
+    epsilon : float
+        Deviation of true and empirical error.
+    log_growth : float or callable
+        Logarithm of the growth function, or the function n -> ln Pi(n).
+
+    Returns
+    -------
+    float
+        Upper bound of the probability, at most 1.
     """
     m, epsilon = check.whole("m", m), check.probability("epsilon", epsilon)
     log_bound = math.log(4.0) + check.log_growth_at(log_growth, 2 * m) - m * epsilon * epsilon / 8.0
@@ -314,6 +487,20 @@ def uniform_deviation(m: int, delta: float, log_growth: LogGrowth) -> float:
 
     With ln Pi(2m) = d ln(2em/d), as `log_sauer_simple(2*m, d)` gives, it is the textbook VC bound
     sqrt((8 d ln(2em/d) + 8 ln(4/delta)) / m).
+
+    Parameters
+    ----------
+    m : int
+        Number of rows.
+    delta : float
+        Probability with which the statement may fail.
+    log_growth : float or callable
+        Logarithm of the growth function, or the function n -> ln Pi(n).
+
+    Returns
+    -------
+    float
+        The deviation.
     """
     m, log_delta = check.whole("m", m), math.log(check.failure(delta))
     return check.enlarge(math.sqrt(8.0 * (check.log_growth_at(log_growth, 2 * m) + math.log(4.0) - log_delta) / m))
@@ -325,6 +512,20 @@ def massart_deviation(n: int, delta: float, log_growth: LogGrowth) -> float:
     Theorem: L <= L_n + this, for all h. Symmetrisation bounds E sup(L - L_n) by the Rademacher complexity
     of the +-1 patterns, Massart's lemma bounds that by sqrt(2 ln Pi / n), and McDiarmid's inequality adds
     the second term (Mohri et al. 2018, corollary 3.9).
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    delta : float
+        Probability with which the statement may fail.
+    log_growth : float or callable
+        Logarithm of the growth function, or the function n -> ln Pi(n).
+
+    Returns
+    -------
+    float
+        The deviation.
     """
     n, log_delta = check.whole("n", n), math.log(check.failure(delta))
     first = math.sqrt(2.0 * check.log_growth_at(log_growth, n) / n)
@@ -332,7 +533,24 @@ def massart_deviation(n: int, delta: float, log_growth: LogGrowth) -> float:
 
 
 def massart_bound(k: int, n: int, delta: float, log_growth: LogGrowth) -> float:
-    """Return the error bound k/n + `massart_deviation`, at most 1."""
+    """Return the error bound k/n + `massart_deviation`, at most 1.
+
+    Parameters
+    ----------
+    k : int
+        Number of training errors.
+    n : int
+        Number of rows.
+    delta : float
+        Probability with which the statement may fail.
+    log_growth : float or callable
+        Logarithm of the growth function, or the function n -> ln Pi(n).
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate.
+    """
     k, n = check.errors(k, n)
     return check.up(k / n + massart_deviation(n, delta, log_growth))
 
@@ -342,6 +560,20 @@ def realizable_growth_bound(n: int, delta: float, log_growth: LogGrowth) -> floa
 
     Theorem of Blumer et al. 1989; `log_growth` is taken at 2n. Their condition n >= 8/epsilon holds whenever
     2 Pi(2n)/delta >= 16; otherwise the larger 8/n is returned.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    delta : float
+        Probability with which the statement may fail.
+    log_growth : float or callable
+        Logarithm of the growth function, or the function n -> ln Pi(n).
+
+    Returns
+    -------
+    float
+        Upper bound of the error rate.
     """
     n, log_delta = check.whole("n", n), math.log(check.failure(delta))
     bits = (check.log_growth_at(log_growth, 2 * n) + math.log(2.0) - log_delta) / math.log(2.0)
@@ -349,7 +581,19 @@ def realizable_growth_bound(n: int, delta: float, log_growth: LogGrowth) -> floa
 
 
 class GhostSample(NamedTuple):
-    """An error bound and what proves it: K marked rows among n + M, and the share q of the ghost argument."""
+    """An error bound and what proves it: K marked rows among n + M, and the share q of the ghost argument.
+
+    Parameters
+    ----------
+    bound : float
+        The bound.
+    K : int
+        Number of marked rows among n + M.
+    M : int
+        Number of ghost rows; None: the best.
+    q : float
+        Fraction of the ghost rows; None: the best.
+    """
 
     bound: float
     K: int
@@ -375,6 +619,28 @@ def ghost_sample_bound(
 
     K = n + M + 1 and bound 1 mean that no K does. 20 ms at most for a million rows.
 
+    Parameters
+    ----------
+    k : int
+        Number of training errors.
+    n : int
+        Number of training rows.
+    log_growth : float or callable
+        Logarithm of the growth function, or the function n -> ln Pi(n).
+    delta : float
+        Probability with which the statement may fail.
+    M : int or None
+        Number of ghost rows; None: the best.
+    q : float, default=0.5
+        Fraction of the ghost rows; None: the best.
+
+    Returns
+    -------
+    GhostSample
+        The bound and what proves it.
+
+    Examples
+    --------
     >>> result = ghost_sample_bound(0, 200, lambda N: log_cover(N, 3), 0.05)
     >>> round(result.bound, 3)
     0.095

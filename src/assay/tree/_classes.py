@@ -426,7 +426,21 @@ class CART(DecisionTreeClassifier):
 
 class ColumnScore(NamedTuple):
     """Gain and intrinsic value in bits, gain ratio, Gini index, and the threshold of a numeric column (None
-    if nominal)."""
+    if nominal).
+
+    Parameters
+    ----------
+    gain : float
+        Information gain, in bits.
+    intrinsic_value : float
+        Entropy of the branches, in bits.
+    gain_ratio : float
+        Gain over intrinsic value.
+    gini_index : float
+        Weighted Gini impurity of the branches.
+    threshold : float or None
+        Threshold of a numeric column; None: nominal.
+    """
 
     gain: float
     intrinsic_value: float
@@ -442,6 +456,22 @@ def column_scores(X: Any, y: Any, *, nominal: Any = None) -> list[ColumnScore | 
     the rows whose value is
     known (a share rho of all); a nominal column has a branch for each level, a numeric one two.
 
+    Parameters
+    ----------
+    X : array-like
+        Rows.
+    y : array-like
+        Labels.
+    nominal : array-like or None
+        Which columns are nominal; None: none.
+
+    Returns
+    -------
+    list of ColumnScore or None
+        The scores, None for a column with one value.
+
+    Examples
+    --------
     >>> column_scores([[1.0], [2.0], [3.0], [4.0]], ["a", "a", "b", "b"])[0]
     ColumnScore(gain=1.0, intrinsic_value=1.0, gain_ratio=1.0, gini_index=0.0, threshold=2.5)
     """

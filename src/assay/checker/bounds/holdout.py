@@ -70,8 +70,8 @@ _DIGITS = 60
 
 class MeanLoss(ClippedRisk):
     """A bound on the mean of min(|y - f|, clip), of the clipped log-loss of a density, or of
-    sum_k (p_k - 1[y = k])^2 / 2 for p the logistic function of the
-    scores: of one score, or of one for each class (softmax)."""
+    sum_k (p_k - 1[y = k])^2 / 2 for p the logistic function of the scores: of one score, or of one for each class
+    (softmax); or for p the scores, where these are probabilities."""
 
     def prepare(self) -> None:
         if self.choice("loss", ["absolute", "brier", "log", "distance"]) != "brier":
@@ -90,13 +90,17 @@ class MeanLoss(ClippedRisk):
         if self.param("loss") != "brier":
             return super().losses(view)
         scores, errors = view.scores
-        if scores.shape[1] == 1:
-            scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
-        shares = softmax(scores, axis=1)
+        if self.model.scores_are_probabilities:
+            scores, errors = view.bounds
+            shares, slack = scores.copy(), (2 + scores.shape[1]) * errors.max(axis=1) + 64 * scores.shape[1] * U
+        else:
+            if scores.shape[1] == 1:
+                scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
+            shares, slack = softmax(scores, axis=1), 2 * float(np.max(errors)) + 64 * scores.shape[1] * U
+        # Shares off by e <= 1 move the loss by e times the sum of |p - 1[y]| <= 2, and by K e^2 / 2; no share moves by
+        # more than half of the largest error of the scores.
         shares[np.arange(len(shares)), np.maximum(view.codes, 0)] -= 1.0
         loss = 0.5 * (shares**2).sum(axis=1)
-        # No share moves by more than half of the largest error, and the loss by the sum of |p - 1[y]| <= 2 times that.
-        slack = 2 * float(np.max(errors)) + 64 * scores.shape[1] * U
         known = view.codes >= 0  # a class that the model does not know has the largest loss
         return np.where(known, np.maximum(loss - slack, 0.0), 1.0), np.where(known, np.minimum(loss + slack, 1.0), 1.0)
 

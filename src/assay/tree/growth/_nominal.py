@@ -68,6 +68,20 @@ def impurity(totals: np.ndarray, criterion: str) -> np.ndarray:
 
     Entropy in bits, -sum p log2 p with 0 log 0 = 0; Gini 1 - sum p^2; variance for numbers.
 
+    Parameters
+    ----------
+    totals : ndarray
+        Class weights, or (weight, sum, sum of squares) of numbers.
+    criterion : str
+        "squared_error": variance; "gini"; otherwise entropy.
+
+    Returns
+    -------
+    ndarray
+        The impurity.
+
+    Examples
+    --------
     >>> float(impurity(np.array([5.0, 5.0]), "entropy")), float(impurity(np.array([5.0, 5.0]), "gini"))
     (1.0, 0.5)
     """

@@ -16,7 +16,8 @@ from sklearn.preprocessing import StandardScaler
 import assay
 from assay.checker.family import read_model
 from assay.checker.predictors import decided
-from assay.linear_model import LogisticRegression
+from assay.imbalance import CostClassifier, ThresholdClassifier
+from assay.linear_model import LinearSeparator, LogisticRegression
 from assay.model_selection import TunedThresholdClassifierCV
 from assay.persist import built
 from assay.svm import SVC
@@ -164,6 +165,16 @@ def test_a_classifier_that_was_fitted_to_labels_is_certified_and_loaded(names, m
     assert np.array_equal(again.predict_proba(NEW), model.predict_proba(NEW))
     assert model.estimator_ is fitted
     assert fitted.classes_.tolist() == sorted(names)
+
+
+@pytest.mark.parametrize("kind", [TunedThresholdClassifierCV, ThresholdClassifier, CostClassifier])
+def test_a_file_with_a_member_without_probabilities_is_refused(kind):
+    options = {"cost": 1 - np.eye(2)} if kind is CostClassifier else {}
+    found = kind(**options).fit(X, Y).stored()
+    other = LinearSeparator().fit(X, (X[:, 0] > 0).astype(np.int64)).stored()
+    forged = replace(found, members=(other,), arrays={**found.arrays, "links_": np.array([-1])})
+    with pytest.raises(ValueError, match="needs probabilities, which LinearSeparator"):
+        built(forged)
 
 
 def test_threads_change_no_bit():

@@ -121,7 +121,7 @@ def restore(kind: type, model: StoredModel, members: Sequence[Any], build: Calla
 
 
 _PROBES = 64
-_ANSWERS = ("predict", "transform", "score_samples", "predict_proba", "decision_function")
+_ANSWERS = ("predict", "transform", "score_samples", "predict_proba", "decision_function", "kneighbors")
 
 
 def scikit_class(kind: type) -> type | None:
@@ -221,7 +221,8 @@ def _compared(learner: Any, estimator: Any) -> bool:
     shape = (_PROBES, learner.n_features_in_)
     for rows in (random.normal(size=shape) * 10.0 ** random.uniform(-1, 2, (_PROBES, 1)), random.integers(0, 2, shape)):
         try:
-            told = {name: getattr(learner, name)(rows) for name in _ANSWERS if hasattr(learner, name)}
+            shared = [name for name in _ANSWERS if hasattr(learner, name) and hasattr(estimator, name)]
+            told = {name: getattr(learner, name)(rows) for name in shared}
         except ValueError:  # rows that it does not read
             continue
         return bool(told) and all(_equal(value, getattr(estimator, name)(rows)) for name, value in told.items())

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 import shutil
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ import assay
 from assay.cli.app import app
 from assay.cli.predicting import Asked, predict
 from assay.cli.spreadsheet import cells, guarded, unguarded
-from assay.text import shown
+from assay.text import json_text, shown
 from tests.certificate.forged_files import Parts, certificate_forgeries
 
 RED, CLEAR, LINE, SCRIPT = "[red]x[/red]", "\x1b[2J", "two\nlines", "<script>alert(1)</script>"
@@ -253,3 +254,24 @@ def test_errors_of_libraries_reach_nobody_as_a_traceback(formulas, monkeypatch):
         said = run("predict", formulas / "m.assay", formulas / "t.csv", code=code)
         assert said.stderr.startswith("assay: ")
         assert said.stderr.count("\n") == 1
+
+
+def test_json_for_programs_does_nothing_on_a_terminal(tmp_path):
+    """C1 controls are two bytes of UTF-8, which some terminals obey; JSON has escapes for all of them."""
+    label = "a\x9b31m\u202e\x7f\u00e9"
+    values = np.random.default_rng(0).normal(size=120)
+    path = tmp_path / "t.jsonl"
+    rows = [{"x": float(v), "y": label if v > 0 else "no"} for v in values]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    words = ("--target", "y", "--learners", "LogisticRegression", "--trials", 1, "--workers", 0)
+    model = tmp_path / "m.assay"
+    out = ("--out", model, "--report", tmp_path / "r.html", "--json")
+    for said in (run("learn", path, *words, *out), run("verify", model, path, "--json"),
+                 run("predict", model, path, "--proba", "--keep", "all", "--json")):  # fmt: skip
+        assert all(line.isprintable() for line in said.stdout.split("\n"))
+        json.loads(said.stdout)
+    assert json.loads(said.stdout)["predictions"][0]["y"] in (label, "no")
+
+
+def test_numbers_that_json_has_not_are_null():
+    assert json_text({"a": [float("nan"), 1.5, (float("-inf"),)]}, None) == '{"a":[null,1.5,[null]]}'

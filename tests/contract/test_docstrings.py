@@ -70,6 +70,19 @@ def undescribed(value: Callable) -> set[str]:
     return parameters(value) - frozenset().union(*map(described, docs))
 
 
+def undescribed_methods(owner: type) -> dict[str, set[str] | None]:
+    """Return the methods and properties without a docstring (None), or with parameters that it does not describe."""
+    missing: dict[str, set[str] | None] = {}
+    for name, function in methods(owner):
+        held = inspect.getattr_static(owner, name)
+        doc = inspect.getdoc(held if isinstance(held, property) else getattr(owner, name)) or inspect.getdoc(function)
+        if not doc:
+            missing[name] = None
+        elif lacking := parameters(function) - described(doc) - SHARED.keys():
+            missing[name] = lacking
+    return missing
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_every_parameter_of_a_public_name_is_described(module):
     """Those of learners are asked for below: some are described once for all of them."""
@@ -83,6 +96,14 @@ def test_what_a_public_function_returns_is_described(module):
     sections = {name: numpydoc.NumpyDocString(inspect.getdoc(value) or "") for name, value in found.items()}
     silent = [name for name, doc in sections.items() if not (doc["Returns"] or doc["Yields"])]
     assert [name for name in silent if found[name].__annotations__.get("return", "None") not in (None, "None")] == []
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_every_method_of_a_public_class_is_described(module):
+    missing = {
+        name: undescribed_methods(value) for name, value in own_callables(module).items() if inspect.isclass(value)
+    }
+    assert {name: names for name, names in missing.items() if names} == {}
 
 
 def test_a_parameter_without_a_description_is_found():
@@ -108,12 +129,7 @@ def test_every_parameter_of_a_learner_is_described(learner):
 
 @pytest.mark.parametrize("learner", assay.learners(), ids=lambda learner: learner.__name__)
 def test_every_method_of_a_learner_is_described(learner):
-    for name, function in methods(learner):
-        doc = inspect.getdoc(getattr(learner, name, None)) or inspect.getdoc(function)
-        if isinstance(inspect.getattr_static(learner, name), property):
-            doc = inspect.getdoc(inspect.getattr_static(learner, name))
-        assert doc, f"{learner.__name__}.{name} has no docstring"
-        assert parameters(function) - described(doc) - SHARED.keys() == set(), name
+    assert undescribed_methods(learner) == {}
 
 
 def test_a_missing_parameter_is_found():

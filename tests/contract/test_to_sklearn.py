@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import sklearn.ensemble
 import sklearn.svm
 from sklearn.datasets import load_iris, make_classification, make_regression
+from sklearn.inspection import partial_dependence
 from sklearn.tree import export_text
 
 import assay
@@ -16,11 +17,7 @@ from assay.tree import DecisionTreeClassifier, ObliqueTreeClassifier
 from tests.contract.test_surface import fitted, shared
 
 REFUSED = {  # whose predictions scikit-learn makes of private parts, or by another rule
-    "GradientBoostingClassifier", "GradientBoostingRegressor", "HistGradientBoostingClassifier", "KernelPCA",
-    "HistGradientBoostingRegressor", "KNeighborsClassifier", "KNeighborsRegressor", "VotingClassifier",
-    "LatentDirichletAllocation", "LinearDiscriminantAnalysis", "NearestNeighbors", "StackingClassifier",
-    "OutputCodeClassifier", "RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "LabelPropagation",
-    "LabelSpreading",
+    "LabelPropagation", "LabelSpreading", "OutputCodeClassifier", "RadiusNeighborsClassifier", "VotingClassifier",
 }  # fmt: skip
 ANSWERS = ("predict", "predict_proba", "decision_function", "transform", "score_samples", "apply")
 X, Y = load_iris(return_X_y=True)
@@ -28,7 +25,7 @@ X, Y = load_iris(return_X_y=True)
 
 def rows_of(model):
     name = type(model).__name__
-    if name in ("CategoricalNB", "MultinomialNB", "ComplementNB", "BernoulliRBM"):
+    if name in ("CategoricalNB", "MultinomialNB", "ComplementNB", "BernoulliRBM", "LatentDirichletAllocation"):
         return np.random.default_rng(1).integers(0, 2, (200, 6))
     return np.concatenate([make_classification(90, 6, random_state=1)[0], make_regression(90, 6, random_state=2)[0]])
 
@@ -65,6 +62,33 @@ def test_machines_of_two_and_more_classes(classes):
     estimator = model.to_sklearn()
     np.testing.assert_allclose(estimator.decision_function(X), model.decision_function(X), atol=1e-8)
     assert (estimator.C, estimator.cache_size) == (2.0, 200)
+
+
+@pytest.mark.parametrize("kind", ["GradientBoosting", "HistGradientBoosting"])
+@pytest.mark.parametrize("classes", [0, 2, 3])
+def test_boosting_reads_rows_and_averages_like_scikit_learns_form(kind, classes):
+    train, y = make_regression(150, 4, noise=5.0, random_state=0)
+    y = y if not classes else np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    model = getattr(assay.ensemble, kind + ("Classifier" if classes else "Regressor"))(random_state=0).fit(train, y)
+    estimator = model.to_sklearn()
+    rows = np.random.default_rng(1).normal(size=(200, 4)).astype(np.float32)  # all that its gradient boosting reads
+    how = "decision_function" if classes else "predict"
+    np.testing.assert_allclose(getattr(estimator, how)(rows), getattr(model, how)(rows), rtol=1e-9, atol=1e-9)
+    own, theirs = (
+        partial_dependence(one, train, [2, 3], method="recursion", grid_resolution=7)["average"]
+        for one in (model, estimator)
+    )
+    np.testing.assert_allclose(own, theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_histogram_boosting_with_gaps_has_a_form_and_with_levels_none():
+    model_type = assay.ensemble.HistGradientBoostingRegressor
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+    model = model_type(max_iter=5).fit(holes, X[:, 0])
+    np.testing.assert_allclose(model.to_sklearn().predict(holes), model.predict(holes), rtol=1e-12)
+    frame = pd.DataFrame({"a": pd.Categorical(["x", "y", "z"] * 50), "b": X[:, 0]})
+    with pytest.raises(ValueError, match="split on levels"):
+        model_type(max_iter=5, min_samples_leaf=5).fit(frame, np.arange(150.0) % 3).to_sklearn()
 
 
 def test_what_scikit_learn_has_not_is_refused():

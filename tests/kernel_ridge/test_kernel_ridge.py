@@ -1,5 +1,6 @@
 """Kernel ridge regression against its closed form, scikit-learn and the representer theorem."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -123,7 +124,17 @@ def test_more_kernels_sparse_rows_and_several_targets_agree_with_scikit_learn(ke
 def test_without_penalty_it_is_least_squares_and_nothing_is_proved():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
-    with pytest.warns(UserWarning, match="no inverse"):
+    with pytest.warns(UserWarning, match="not positive definite"):
         model = KernelRidge(0).fit(X, y)
     np.testing.assert_allclose(model.predict(X), X @ np.linalg.lstsq(X, y)[0], atol=1e-8)
     assert any("alpha = 0" in one.reason for one in model.certify(X, y).not_applicable)
+
+
+@pytest.mark.parametrize("kernel", ["polynomial", "additive_chi2"])
+def test_further_names_of_kernels_are_scikit_learns(kernel):
+    X = np.abs(np.random.default_rng(0).normal(size=(40, 3)))
+    y = X @ [1.0, -2.0, 0.5]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # additive chi-squared is no inner product
+        ours, theirs = (kind(alpha=0.5, kernel=kernel).fit(X, y) for kind in (KernelRidge, Peer))
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-7, atol=1e-8)

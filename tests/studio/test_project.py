@@ -150,3 +150,44 @@ def test_navigation_stays_in_the_study_that_one_is_in(tmp_path: Path) -> None:
             assert f'href="{run}/model"' in nav
             assert f'href="/compare?a={run.rsplit("/", 1)[1]}"' in nav
             assert runs[1][1] not in nav
+
+
+def forged(folder: Path, record: TableRecord | StudyRecord) -> Path:
+    """Write a record of any kind into the index of a project."""
+    project = Project(folder)
+    project.keep(record)
+    project.close()
+    return folder
+
+
+def test_a_project_from_elsewhere_removes_nothing_outside_of_it(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "letter.txt").write_text("dear")
+    for record in (StudyRecord("../../own", "t", "n", "y", {}, {}), TableRecord("../own", "n", {})):
+        folder = forged(tmp_path / type(record).__name__, record)
+        with pytest.raises(ValueError, match="cannot be read"):
+            Project(folder)
+    for name in ("tables", "studies"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).symlink_to(own)
+        with pytest.raises(ValueError, match="cannot be read"):
+            Project(tmp_path / name)
+    assert (own / "letter.txt").read_text() == "dear"
+
+
+def test_an_index_of_other_records_is_told(tmp_path: Path) -> None:
+    for k, text in enumerate(("no JSON", "[]", '{"key": "a"}', '{"key": "other", "name": "n", "source": {}}')):
+        project = Project(tmp_path / str(k))
+        project._index.execute("INSERT INTO tables VALUES ('a', ?)", (text,))
+        project.close()
+        with pytest.raises(ValueError, match="cannot be read"):
+            Project(tmp_path / str(k))
+
+
+def test_a_folder_among_the_tables_is_left_alone(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    (tmp_path / "tables" / "more").mkdir()
+    project.drop_files_but([])
+    assert (tmp_path / "tables" / "more").is_dir()
+    project.close()

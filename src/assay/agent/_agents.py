@@ -84,7 +84,13 @@ class LearningAgent:
     steps: list[Step] = field(default_factory=list)
 
     def turn(self, given: Any) -> float:
-        """Act on an input and learn from it; then try what the generator proposes. Return the score of the first."""
+        """Act on an input and learn from it; then try what the generator proposes. Return the score of the first.
+
+        Parameters
+        ----------
+        given : object
+            What is perceived.
+        """
         score = self._try(given, self.performance(given), explored=False)
         proposed = None if self.generator is None else self.generator(self.steps)
         if proposed is not None:
@@ -98,7 +104,13 @@ class LearningAgent:
         return score
 
     def run(self, inputs: Iterable[Any]) -> list[float]:
-        """Take a turn for each input and return the scores of the agent's own actions; an interrupt ends the run."""
+        """Take a turn for each input and return the scores of the agent's own actions; an interrupt ends the run.
+
+        Parameters
+        ----------
+        inputs : iterable of object
+            Inputs, one for each turn.
+        """
         scores = []
         try:
             for given in inputs:
@@ -120,7 +132,13 @@ class Environment(Protocol):
         """Begin anew and return the first state."""
 
     def step(self, action: int) -> tuple[State, float, bool]:
-        """Act; return the next state, the reward, and whether the episode is over."""
+        """Act; return the next state, the reward, and whether the episode is over.
+
+        Parameters
+        ----------
+        action : int
+            The action to take.
+        """
 
 
 class Transition(NamedTuple):
@@ -197,7 +215,13 @@ class QLearning:
     returns_: list[float] = field(default_factory=list, init=False, repr=False)
 
     def learn(self, environment: Environment) -> "QLearning":
-        """Live through the episodes; an interrupt keeps what was learnt so far."""
+        """Live through the episodes; an interrupt keeps what was learnt so far.
+
+        Parameters
+        ----------
+        environment : Environment
+            The world to act in.
+        """
         check(self)
         if self.alpha != "visits":
             Positive().check(self, "alpha")
@@ -228,7 +252,19 @@ class QLearning:
         return total
 
     def observe(self, state: State, action: int, reward: float, following: State, done: bool = False) -> None:
-        """Learn from one step, however it came about."""
+        """Learn from one step, however it came about.
+
+        Parameters
+        ----------
+        action : int
+            The action that was taken.
+        reward : float
+            Reward of the step.
+        following : State
+            The state that followed.
+        done : bool, default=False
+            Whether the episode is over.
+        """
         seen = self.counts_.setdefault((state, action), defaultdict(int))
         seen[following] += 1
         self.rewards_[state, action] = self.rewards_.get((state, action), 0.0) + reward
@@ -253,7 +289,13 @@ class QLearning:
     # How the world develops and what actions do --------------------------------------------------------------
 
     def transition(self, state: State, action: int) -> Transition:
-        """Return what was seen after an action in a state."""
+        """Return what was seen after an action in a state.
+
+        Parameters
+        ----------
+        action : int
+            The action that was taken.
+        """
         seen = self.counts_.get((state, action))
         if not seen:
             raise refuse(self, f"action {action!r} was never tried in state {state!r}.")
@@ -263,7 +305,15 @@ class QLearning:
 
     def plan(self, tol: float = 1e-10, max_iter: int = 100_000) -> dict[State, float]:
         """Return the values of states in the world as it was counted, by value iteration; states that were only reached
-        count 0. Actions that were never tried are not planned with."""
+        count 0. Actions that were never tried are not planned with.
+
+        Parameters
+        ----------
+        tol : float, default=1e-10
+            Change of the values that ends the iterations.
+        max_iter : int, default=100000
+            Largest number of iterations.
+        """
         known: dict[State, list[Transition]] = defaultdict(list)
         for state, action in self.counts_:
             known[state].append(self.transition(state, action))

@@ -112,7 +112,13 @@ class Network:
         return [1 if state is None else len(state) for state in self.states]
 
     def is_number(self, node: int) -> bool:
-        """Tell whether a node is Gaussian."""
+        """Tell whether a node is Gaussian.
+
+        Parameters
+        ----------
+        node : int
+            Name or number of the node.
+        """
         return self.states[node] is None
 
     @property
@@ -133,7 +139,15 @@ class Network:
         )
 
     def d_separated(self, first: Any, second: Any, given: Any = ()) -> bool:
-        """Tell whether the graph says that nodes are independent of others, given some: names, or lists of names."""
+        """Tell whether the graph says that nodes are independent of others, given some: names, or lists of names.
+
+        Parameters
+        ----------
+        first, second : array-like
+            Nodes, by name.
+        given : object, default=()
+            Nodes whose states are known.
+        """
         return _graph.d_separated(self.parents, *(self._nodes(part) for part in (first, second, given)))
 
     def cpdag(self) -> _graph.Cpdag:
@@ -142,7 +156,13 @@ class Network:
         return _graph.cpdag(self.names, self.parents)
 
     def markov_blanket(self, name: str) -> list[str]:
-        """Return parents, children and other parents of the children: given these, nothing else tells of the node."""
+        """Return parents, children and other parents of the children: given these, nothing else tells of the node.
+
+        Parameters
+        ----------
+        name : str
+            Name of the node.
+        """
         node = _position(self.names, name)
         result = set(self.parents[node])
         for child, above in enumerate(self.parents):
@@ -167,7 +187,13 @@ class Network:
         return total
 
     def log_conditional(self, node: int, rows: np.ndarray) -> np.ndarray:
-        """Return ln P(x | parents) of one node for each row."""
+        """Return ln P(x | parents) of one node for each row.
+
+        Parameters
+        ----------
+        node : int
+            Name or number of the node.
+        """
         above, table = self.parents[node], self.tables[node]
         where = tuple(rows[:, parent].astype(np.intp) for parent in above if not self.is_number(parent))
         if not self.is_number(node):
@@ -245,7 +271,13 @@ class Network:
     def marginals(
         self, evidence: Mapping[str, Any] | None = None, *, memory: int = _inference.MEMORY
     ) -> dict[str, dict[str, float]]:
-        """Return P(node | evidence) of every node with states, by name and state, from one junction tree."""
+        """Return P(node | evidence) of every node with states, by name and state, from one junction tree.
+
+        Parameters
+        ----------
+        memory : int, default=_inference.MEMORY
+            Bytes that tables may take; more is refused.
+        """
         result = self._calibrated(self._known(evidence), memory)[1]
         return {self.names[k]: dict(zip(self.states[k] or (), table.tolist())) for k, table in sorted(result.items())}
 
@@ -256,6 +288,13 @@ class Network:
 
         The other nodes are summed out first, which can take much larger tables than the explanation of all nodes does.
 
+        Parameters
+        ----------
+        memory : int, default=_inference.MEMORY
+            Bytes that tables may take; more is refused.
+
+        Examples
+        --------
         >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
         >>> net = Network.of(states, {"rain": [0.8, 0.2], "wet": (["rain"], [[0.9, 0.1], [0.2, 0.8]])})
         >>> net.map_query(evidence={"wet": "yes"}).states
@@ -273,7 +312,13 @@ class Network:
         return Explanation(states, min(result.log - total, 0.0), result.log, result.cells)
 
     def log_evidence(self, evidence: Mapping[str, Any], *, memory: int = _inference.MEMORY) -> float:
-        """Return ln P(evidence), the density of it if there are numbers in it; -infinity if it cannot be."""
+        """Return ln P(evidence), the density of it if there are numbers in it; -infinity if it cannot be.
+
+        Parameters
+        ----------
+        memory : int, default=_inference.MEMORY
+            Bytes that tables may take; more is refused.
+        """
         known = self._known(evidence)
         return float(_inference.eliminate(self.factors(known, (), memory), [], self.sizes, memory).logs)
 
@@ -283,6 +328,13 @@ class Network:
         """Return the factors that a query needs, cut down to the evidence, as logarithms.
 
         Nodes below everything asked are left out; numbers that are not known are integrated out.
+
+        Parameters
+        ----------
+        known : mapping
+            Known states, by number of the node.
+        memory : int, default=_inference.MEMORY
+            Bytes that tables may take; more is refused.
         """
         needed = _graph.ancestors(self.parents, {*asked, *known})
         groups = _inference.groups(self, known, needed)
@@ -359,7 +411,13 @@ class Network:
             raise ValueError(f"Network: {numbers[0]!r} is a number; ask `expectation` for its mean and spread.")
 
     def require_possible(self, log_evidence: float) -> None:
-        """Raise if ln P(evidence) is -infinity."""
+        """Raise if ln P(evidence) is -infinity.
+
+        Parameters
+        ----------
+        log_evidence : float
+            ln P(evidence).
+        """
         if log_evidence == -np.inf:
             raise ValueError("Network: the evidence has probability 0, so that nothing follows from it.")
 
@@ -380,6 +438,15 @@ class Network:
         """Return mean and standard deviation of a number given evidence, and the standard error of the mean.
 
         They are exact, with error 0, by "elimination"; "weighting" draws `n_samples` rows forwards and weights them.
+
+        Parameters
+        ----------
+        name : str
+            Name of the node.
+        method : str, default="elimination"
+            "elimination" or "weighting".
+        memory : int, default=_inference.MEMORY
+            Bytes that tables may take; more is refused.
         """
         node, known = _position(self.names, name), self._known(evidence)
         if not self.is_number(node):
@@ -398,6 +465,13 @@ class Network:
         A node that is set keeps its name and loses its parents; it has the state with probability 1. A number that is
         set is no longer a node: its children have its value in their intercepts.
 
+        Parameters
+        ----------
+        values : mapping
+            State or number of each node that is set, by name.
+
+        Examples
+        --------
         >>> levels = {"a": ["0", "1"], "b": ["0", "1"]}
         >>> net = Network.of(levels, {"a": [0.5, 0.5], "b": (["a"], [[0.9, 0.1], [0.2, 0.8]])})
         >>> net.do({"b": 1}).infer("a")["1"]
@@ -408,7 +482,13 @@ class Network:
     # Files -------------------------------------------------------------------------------------------------------
 
     def to_bif(self, path: Any = None) -> str:
-        """Return the network as text in the Bayesian Interchange Format; with `path`, write it there too."""
+        """Return the network as text in the Bayesian Interchange Format; with `path`, write it there too.
+
+        Parameters
+        ----------
+        path : object or None
+            File to write; None: only return the text.
+        """
         from assay.bayes_net import _draws
 
         return _draws.write(self, path)

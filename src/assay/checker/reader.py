@@ -43,10 +43,14 @@ _PARTS = {
 }  # fmt: skip
 _ISO = re.compile(
     r"(?P<day>\d{4}-\d{2}-\d{2})(?:[T ](?P<hour>\d{2})(?::(?P<minute>\d{2})"
-    r"(?::(?P<second>\d{2})(?P<rest>\.\d{1,9})?)?)?(?P<zone>Z|[+-]\d{2}(?::?\d{2})?)?)?",
+    r"(?::(?P<second>\d{2})(?P<rest>\.\d{1,9})?)?)?(?P<zone>Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?",
     re.ASCII,
 )
 _CLOCK = re.compile(r"\s*(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?\s*", re.ASCII)
+_SIGNS = {(".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'")}
+_CURRENCY = "[$€£¥₹]"
+_BEFORE, _AFTER = re.compile(f"{_CURRENCY}?"), re.compile(rf"(?:[%‰]|{_CURRENCY}|°?[^\W\d_](?:[^\W\d_]|[./]){{0,15}})?")
+_DATE_FORM = re.compile("(?=.*%Y)(?=.*%[mbB])(?=.*%d)(?:(%[YmdbBHMS])(?!.*\\1)|[-/., :])+")
 
 
 def raw_column(record: Mapping[str, Any], cells: np.ndarray) -> np.ndarray:
@@ -120,7 +124,9 @@ def _numbers(record: Mapping[str, Any], cells: np.ndarray) -> np.ndarray:
 
 
 def _in_style(decimal: str, group: str, before: str, after: str) -> Callable[[str], float]:
-    """Return what reads numbers of a style."""
+    """Return what reads numbers of a style; one that could take a digit for a sign would read other numbers."""
+    if (decimal, group) not in _SIGNS or not _BEFORE.fullmatch(before) or not _AFTER.fullmatch(after):
+        raise Rejected("numbers are not written in such a form")
     apart = {" ": _SPACES, "'": "['’]"}.get(group, re.escape(group))
     whole = rf"(?:[1-9]\d{{0,2}}(?:{apart}\d{{3}})+|\d+)" if group else r"\d+"
     point, first, last = (re.escape(sign) for sign in (decimal, before, after))
@@ -187,6 +193,8 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 def _in_form(form: str) -> Callable[[str], float]:
     """Return what reads dates of a form."""
+    if not _DATE_FORM.fullmatch(form):
+        raise Rejected("dates are not written in such a form")
     parts = re.split("(%[a-zA-Z])", form)
     pattern = re.compile("".join(_PARTS.get(part, re.escape(part)) for part in parts), re.ASCII)
 

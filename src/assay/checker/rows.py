@@ -42,10 +42,8 @@ class DataSet:
 
     def view(self, block: Block) -> View | None:
         """Return the block as the rules see it; None once something is wrong with the set."""
-        if self.failure is not None:
-            return None
         try:
-            return self._view(block)
+            return self._view(block) if self.failure is None else None
         except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
             self.failure = error
             return None
@@ -126,9 +124,7 @@ class Table:
 def _column(values: Any) -> np.ndarray:
     """Return targets or weights as an array; a list of text as objects, since arrays of text lose a NUL at the end."""
     array = np.asarray(values)
-    if array.dtype.kind != "U" or isinstance(values, np.ndarray):
-        return array
-    return np.asarray(values, dtype=object)
+    return array if array.dtype.kind != "U" or isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
 
 
 def _select(block: Block, rows: np.ndarray) -> Block:
@@ -141,6 +137,8 @@ def _select(block: Block, rows: np.ndarray) -> Block:
 
 
 def tables_of(certificate: Certificate, X: Any, y: Any, weight: Any, holdout: Any) -> list[Table]:
+    if certificate.time is not None or certificate.looks is not None or "seed" in (certificate.split or ()):
+        raise Rejected("it says how the hold-out rows were drawn, which the cells of a table alone can show")
     if certificate.split is not None:
         if holdout is not None:
             raise Rejected("the certificate splits one table; pass that table as X, y and no holdout")
@@ -175,8 +173,8 @@ def columns_of(certificate: Certificate, columns: Mapping[str, Any]) -> dict[str
 
 def _split(certificate: Certificate, split: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return the sorted row numbers of each set: disjoint, without repeats, as many as the sets have rows."""
-    if {"train", "holdout"} != set(split) - {"seed"} or {"train", "holdout"} != set(certificate.data):
-        raise Rejected("a split names the rows of train and holdout, and perhaps the seed that they were drawn with")
+    if not {"train", "holdout"} == set(split) == set(certificate.data):
+        raise Rejected("a split names the rows of train and holdout")
     sizes = {name: (certificate.data[name].rows,) for name in ("train", "holdout")}
     rows = {name: np.sort(array(split[name], f"split of {name}", size, integer=True)) for name, size in sizes.items()}
     every = np.sort(np.concatenate(list(rows.values())))

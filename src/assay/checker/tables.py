@@ -13,6 +13,7 @@ says must be what the checker's own predictor is sure of.
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -78,7 +79,7 @@ def verify_table(certificate: Certificate, model: Any, cells: TableCells, *, lim
         _check_groups(certificate, rows, len(y))
         stream = _Stream(table, rows, y, clock)
         named = {name: rows[name] for name in certificate.named_columns if name in rows}
-        report = verify(certificate, model, stream, columns=named, limit=limit)
+        report = verify(_without_origin(certificate), model, stream, columns=named, limit=limit)
         if any(verdict.claim == "data.identity" and verdict.status == "REJECTED" for verdict in report.verdicts):
             return report  # other rows give other encodings
         for item, train in _training_rows(table, certificate, len(y)):
@@ -88,6 +89,12 @@ def verify_table(certificate: Certificate, model: Any, cells: TableCells, *, lim
         return report
     except (Rejected, Refused, *MALFORMED_INPUT_ERRORS) as error:
         return Report(failed("certificate", error))
+
+
+def _without_origin(certificate: Certificate) -> Certificate:
+    """Return the certificate without what `_own_rows` has compared: how the hold-out rows came about."""
+    split = None if certificate.split is None else {k: v for k, v in certificate.split.items() if k != "seed"}
+    return replace(certificate, split=split, time=None, looks=None)
 
 
 class _Chosen(Mapping[str, np.ndarray]):
@@ -217,10 +224,11 @@ def _own_rows(certificate: Certificate, cells: Cells, rows: int) -> np.ndarray:
 
 
 def _check_newest(certificate: Certificate, cells: Cells, rows: int) -> None:
-    """Reject hold-out rows that are not all rows from some time on, by the column that the certificate names."""
+    """Reject hold-out rows that are not all rows from some time on, by the column that the certificate names. Names are
+    sorted: by an order that the certificate could choose, any rows are the newest."""
     record: Mapping[str, Any] = certificate.time or {}
     name, kind, levels = str(record.get("name")), record.get("kind"), record.get("levels")
-    if certificate.split is None or name not in cells or kind not in ("numeric", "date", "nominal", "ordered"):
+    if certificate.split is None or name not in cells or kind not in ("numeric", "date", "nominal"):
         raise Rejected(f"the newest rows by {name[:40]!r} cannot be told: no such column of times, or no split")
     column = np.asarray(cells[name])
     if kind == "nominal" and levels != sorted({cell for cell in column.tolist() if cell is not None}):

@@ -140,8 +140,7 @@ class _Check:
         while waiting := [p for p in waiting if self._sound(p) and self._step(p, self.rules[p].next_pass)]:
             self._pass(waiting)
         verdicts = tuple(self._judge(p, claim) for p, claim in enumerate(self.certificate.claims))
-        wrong = [part.failure for part in self.sets.values() if part.failure is not None]
-        wrong = [failure for failure in wrong if not isinstance(failure, Refused)]
+        wrong = [one.failure for one in self.sets.values() if one.failure and not isinstance(one.failure, Refused)]
         return Report(failed("certificate", wrong[0]) if wrong else Verdict("certificate", "PROVED", ""), verdicts)
 
     def _compare_sets(self) -> None:

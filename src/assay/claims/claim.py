@@ -87,7 +87,13 @@ class Claim:
         return self.said()
 
     def said(self, texts: Mapping[str, str] | None = None, terms: Mapping[str, str] | None = None) -> str:
-        """Return the sentence in English, or in the texts and terms of another language."""
+        """Return the sentence in English, or in the texts and terms of another language.
+
+        Parameters
+        ----------
+        terms : mapping or None
+            Words of the other language; None: English.
+        """
         if self.direction not in self._definition.directions:
             raise ValueError(f"The claim {self.name!r} has no sentence for the direction {self.direction!r}.")
         return self._definition.sentence(self.value, self.direction, self.params, texts, terms)
@@ -180,7 +186,13 @@ class Certificate:
     # out; derived, as is a split whose `seed` drew the rows
 
     def find(self, name: str, **params: object) -> Claim:
-        """Return the first claim of that name whose params match."""
+        """Return the first claim of that name whose params match.
+
+        Parameters
+        ----------
+        name : str
+            Name of the claim.
+        """
         for claim in self.claims:
             if name in (claim.name, claim.kind) and all(claim.params.get(k) == v for k, v in params.items()):
                 return claim

@@ -1,6 +1,5 @@
 """`assay verify`: is the table the one that was certified, and does every claim hold?"""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from assay.claims.words import assumptions
 from assay.cli.predicting import open_model, using
 from assay.cli.screen import say
 from assay.learning import TableModel
-from assay.text import shown
+from assay.text import json_text, shown
 
 
 def audit(model_file: Path) -> None:
@@ -57,7 +56,7 @@ def _verify(
     bundled = source in datasets.TARGETS and not Path(source).exists()
     report = assay.verify(certificate, model, datasets.load(source) if bundled else source, limit=limit)
     if console is None:
-        print(json.dumps(_record(certificate, report), ensure_ascii=False, indent=1))
+        print(json_text(_record(certificate, report)))
     else:
         _show(console, certificate, report)
     return report.holds

@@ -1,6 +1,5 @@
 """`assay compare`: is one model proved better than another?"""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from assay import datasets
 from assay import explain as explaining
 from assay.cli.predicting import open_model, using
 from assay.cli.screen import say
+from assay.text import json_text
 
 
 def compare(first: Path, second: Path, source: str, confidence: float, as_json: bool = False) -> None:
@@ -22,7 +22,7 @@ def compare(first: Path, second: Path, source: str, confidence: float, as_json: 
         result = explaining.compare(*models, datasets.load(source) if bundled else source, delta=1 - confidence)
     if as_json:
         record = asdict(result) | {"first": str(first), "second": str(second), "confidence": confidence}
-        print(json.dumps(record, ensure_ascii=False, indent=1))
+        print(json_text(record))
         return
     console = Console()
     kind = "error rate" if models[0].model.task == "classify" else "mean absolute error"

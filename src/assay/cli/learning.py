@@ -1,6 +1,5 @@
 """`assay learn`: read, learn with a row for each learner as it is judged, write model and report."""
 
-import json
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ from assay.learning import TASKS, Candidate, Study, percent
 from assay.learning.events import Event, Finished, First, Left, Note, Started
 from assay.learning.notebook import board_cells, board_titles
 from assay.learning.spaces import task_named
-from assay.text import shown
+from assay.text import json_text, shown
 
 _WRITING = 1.5  # seconds that the model and its report take, about
 
@@ -96,7 +95,7 @@ def learn(source: str, target: str, options: Options, reading: Reading, output: 
     result.save(output.out)
     result.report(output.report)
     if output.as_json:
-        print(json.dumps(_record(result, output), indent=1))
+        print(json_text(_record(result, output)))
     files_said = [f"[bold]{escape(shown(path))}[/]" for path in (output.out, output.report)]
     command = escape(shown(shlex.join(["assay", "verify", str(output.out), source])))
     console.print(f"\nWrote {files_said[0]} and {files_said[1]}. Check with: {command}", highlight=False)

@@ -1,6 +1,5 @@
 """`assay methods` and `assay warmup`."""
 
-import json
 from typing import Any
 
 from rich.console import Console
@@ -9,13 +8,14 @@ from rich.table import Table as Grid
 
 from assay import registry
 from assay.messages import method
+from assay.text import json_text
 
 
 def methods(as_json: bool) -> None:
     """Print every learner with its card."""
     cards = [_record(kind) for kind in registry.learners()]
     if as_json:
-        print(json.dumps(cards, ensure_ascii=False, indent=1))
+        print(json_text(cards))
         return
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     grid.add_column(no_wrap=True)

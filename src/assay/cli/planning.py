@@ -1,6 +1,5 @@
 """`assay plan`: rows for an error, the error for some rows, the size of a hold-out set; by each theorem."""
 
-import json
 import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
@@ -11,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from assay.text import shown
+from assay.text import json_text, shown
 from assay.theory import plan as theory
 from assay.theory.spaces import Finite, OfDimension, Space, Trees, Unbounded
 
@@ -157,7 +156,7 @@ def plan(
 
         bounds(space, delta=delta, training_error=training.training_error, hoped=hoped).savefig(plot, dpi=150)
     if as_json:
-        print(json.dumps(answer, ensure_ascii=False, indent=1))
+        print(json_text(answer))
     else:
         _show(Console(), answer, space, plot)
 

@@ -1,6 +1,5 @@
 """`assay predict`: stream rows in and predictions out."""
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from assay.files import written_whole
 from assay.guarantees.ledger import before_looks
 from assay.learning import TableModel
 from assay.learning.memory import FALSE_ALARM, Drift
-from assay.text import shown
+from assay.text import json_text, shown
 
 
 class Asked(NamedTuple):
@@ -83,7 +82,7 @@ def predict(
         if not as_json:
             _write(parts, out, raw)
         else:
-            print(json.dumps(_record(parts, out, raw, certificate, tell), ensure_ascii=False, indent=1))
+            print(json_text(_record(parts, out, raw, certificate, tell)))
     return not tell.moved
 
 

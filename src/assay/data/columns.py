@@ -72,6 +72,7 @@ class Column:
 
     @property
     def name(self) -> str:
+        """The name of the column."""
         return self.type.name
 
     @property

@@ -6,6 +6,7 @@ elapsed since the beginning of 1970 with their fraction.
 """
 
 import re
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -73,15 +74,17 @@ def _of_form(text: pa.Array, form: str) -> np.ndarray:
 
 _ISO_FORM = (  # there is no year 0
     r"^(?:[1-9]\d{3}|0[1-9]\d{2}|00[1-9]\d|000[1-9])-\d{2}-\d{2}"
-    r"(?:[T ]\d{2}(?::\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?$"
+    r"(?:[T ]\d{2}(?::\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$"
 )
 
 
 def _iso(text: pa.Array) -> np.ndarray:
     fits = pc.match_substring_regex(text, _ISO_FORM)
     words = pc.if_else(fits, text, pa.scalar(None, pa.string())).to_pylist()
-    try:  # all at once if none has a time zone and all are days that there are
-        whole = np.array(["NaT" if word is None else word.replace(" ", "T") for word in words], dtype="datetime64[us]")
+    try:  # all at once if all are days that there are; of time zones NumPy says that it does not keep them
+        with warnings.catch_warnings(action="ignore"):
+            parts = ["NaT" if word is None else word.replace(" ", "T") for word in words]
+            whole = np.array(parts, dtype="datetime64[us]")
     except ValueError:
         return np.array([np.nan if word is None else _iso_seconds(word) for word in words], dtype=np.float64)
     return np.where(np.isnat(whole), np.nan, whole.astype(np.int64) / 1e6)

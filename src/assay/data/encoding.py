@@ -189,6 +189,13 @@ class Encoding:
 
         The table must have been typed by the very rows that it holds, so that each level of a nominal column occurs.
         Such a column is kept for who reads levels and gaps if it has fewer than `MOST_LEVELS` levels.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        reads : collection of str, default=("numbers",)
+            What the learner reads.
         """
         columns = list(table.columns.values())
         parts: dict[str, Part] = {
@@ -209,6 +216,11 @@ class Encoding:
         """Return the table's columns that the encoding reads, and the levels that it does not know, by column.
 
         No certificate holds with numbers beyond 1e150, or nearer to zero than 1e-150: they count as missing, and as 0.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
         """
         result, unknown = table.require_same_columns(self.schema)
         return Table((column.in_range() for column in result.columns.values()), n_rows=result.n_rows), unknown
@@ -217,6 +229,11 @@ class Encoding:
         """Return the table's raw rows, and the levels that the encoding does not know, by column; see `fitting`.
 
         Equal tables give equal bytes: there is one zero and one NaN.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
         """
         fitting, unknown = self.fitting(table)
         rows = np.empty((fitting.n_rows, self._starts()[-1]))
@@ -233,11 +250,23 @@ class Encoding:
         return rows, unknown
 
     def apply(self, table: Table) -> np.ndarray:
-        """Return the encoded rows (n, d) of a table that has the columns."""
+        """Return the encoded rows (n, d) of a table that has the columns.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        """
         return self.apply_raw(self.raw(table)[0])
 
     def apply_raw(self, raw: np.ndarray) -> np.ndarray:
-        """Return the encoded rows (n, d) of raw rows."""
+        """Return the encoded rows (n, d) of raw rows.
+
+        Parameters
+        ----------
+        raw : ndarray
+            Raw rows.
+        """
         arrays = self.arrays()
         out = np.empty((len(raw), arrays.width))
         step = rows_per_block(out.shape[1])
@@ -261,7 +290,13 @@ class Encoding:
         return [slice(start, stop) for start, stop in pairwise(starts)]
 
     def words(self, name: str) -> tuple[str, ...]:
-        """Return the words that are looked for in a column of text."""
+        """Return the words that are looked for in a column of text.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         return next(part.words for part in self.parts if isinstance(part, Words) and part.type.name == name)
 
     def _flat(self) -> tuple[list[tuple[int, Kept | Numbers | Levels]], tuple[tuple[int, str], ...]]:
@@ -347,7 +382,13 @@ class Encoding:
 
     @classmethod
     def from_plain(cls, plain: Json) -> "Encoding":
-        """Return the encoding that `plain` describes; refuse whatever `fit` could not have made."""
+        """Return the encoding that `plain` describes; refuse whatever `fit` could not have made.
+
+        Parameters
+        ----------
+        plain : Json
+            What was written down.
+        """
         from assay.data.plain import parts_from_plain
 
         return cls(parts_from_plain(plain))

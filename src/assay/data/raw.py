@@ -35,18 +35,26 @@ class RawTable:
     """
 
     def __init__(self, arrow: pa.Table, wish: Wish, note: str = "") -> None:
-        self.arrow, self.wish, self.note = arrow, wish, note  # what is to be said about the reading
+        self.arrow, self.wish, self.note = _taken(arrow), wish, note  # what is to be said about the reading
 
     @property
     def n_rows(self) -> int:
+        """The number of rows."""
         return int(self.arrow.num_rows)
 
     @property
     def names(self) -> list[str]:
+        """The names of the columns."""
         return list(self.arrow.column_names)
 
     def require(self, name: str) -> None:
-        """Raise ValueError if there is no such column; say which there are and which is closest."""
+        """Raise ValueError if there is no such column; say which there are and which is closest.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         if name not in self.names:
             alike = [item for item in self.names if item.lower() == name.lower()]
             close = alike or get_close_matches(name, self.names, n=1)
@@ -72,7 +80,13 @@ class RawTable:
         return self.select([name for name in self.names if name not in left])
 
     def present(self, name: str) -> np.ndarray:
-        """Return (rows,) bool: which cells of a column are there; NaN is not."""
+        """Return (rows,) bool: which cells of a column are there; NaN is not.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         self.require(name)
         return np.asarray(pc.invert(pc.is_null(self.arrow.column(name), nan_is_null=True)).to_numpy())
 
@@ -84,7 +98,13 @@ class RawTable:
         return there
 
     def text(self, name: str) -> np.ndarray:
-        """Return (rows,) object: the cells of a column as text, None for those that are not there."""
+        """Return (rows,) object: the cells of a column as text, None for those that are not there.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         self.require(name)
         known = as_text(self.arrow.column(name)).dictionary_encode().unify_dictionaries()  # equal cells are one object
         if not known.num_chunks:
@@ -94,7 +114,13 @@ class RawTable:
         return np.asarray(words[np.concatenate(codes)])
 
     def as_names(self, name: str) -> "RawTable":
-        """Return the table with a column whose cells are names, whatever they look like."""
+        """Return the table with a column whose cells are names, whatever they look like.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         return RawTable(self.arrow, self.wish._replace(nominal={*self.wish.nominal, name}))
 
     def typed(self) -> Table:
@@ -107,6 +133,13 @@ class RawTable:
 
         A cell that cannot be read is a gap; a column of which more than one in twenty cannot is refused, unless
         `lenient`. `Table.unknown` lists the values that are not among the levels.
+
+        Parameters
+        ----------
+        schema : Schema
+            Types of the columns.
+        lenient : bool, default=False
+            Whether cells that cannot be read are missing, whatever their share.
         """
         result = typed(self.select([column.name for column in schema]).arrow, Wish(schema=schema, lenient=lenient))
         return result.require_same_columns(schema)[0]
@@ -121,7 +154,15 @@ class RawTable:
 
     def cells(self, name: str, kind: str) -> np.ndarray:
         """Return (rows,) cells of a column that is read as this kind, for who checks: text (object; None where there is
-        none) or, where the source has such types and the kind is numeric or date, float64, datetime64, timedelta64."""
+        none) or, where the source has such types and the kind is numeric or date, float64, datetime64, timedelta64.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        kind : str
+            Kind that the column is read as.
+        """
         self.require(name)
         values = decoded(self.arrow.column(name))
         if kind not in ("numeric", "date"):
@@ -129,10 +170,22 @@ class RawTable:
         if types.is_timestamp(values.type) or types.is_date(values.type):
             return np.asarray(values.cast(pa.timestamp("us"), safe=False).to_numpy())
         if types.is_time(values.type):
-            ticks = values.cast(pa.time64("us")).cast(pa.int64())
+            ticks = values.cast(pa.time64("us"), safe=False).cast(pa.int64())
             return np.asarray(ticks.fill_null(np.iinfo(np.int64).min).to_numpy()).astype("timedelta64[us]")
         if types.is_duration(values.type):
             return np.asarray(values.cast(pa.duration("us"), safe=False).to_numpy())
         if is_number(values.type):
             return as_doubles(values)
         return self.text(name)
+
+
+def _taken(table: pa.Table) -> pa.Table:
+    """Return a table whose rows can be taken: Arrow cannot of views of text, nor of runs."""
+    for i, field in enumerate(table.schema):
+        if types.is_string_view(field.type):
+            table = table.set_column(i, field.with_type(pa.string()), table.column(i).cast(pa.string()))
+        elif types.is_run_end_encoded(field.type):
+            chunks = [pc.run_end_decode(chunk) for chunk in table.column(i).chunks]
+            kind = field.type.value_type
+            table = table.set_column(i, field.with_type(kind), pa.chunked_array(chunks, kind))
+    return table

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import BinaryIO, cast
@@ -80,13 +81,32 @@ def _spelled(value: object) -> str | None:
     return value.isoformat() if isinstance(value, (datetime, date, time)) else str(value)
 
 
+def from_json(text: str | bytes) -> object:
+    """Return what JSON text holds; a record that has a key twice is refused, of which Python would keep the last.
+
+    >>> from_json('{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ...
+    ValueError: a record has the key 'a' twice.
+    """
+    return json.loads(text, object_pairs_hook=_each_once)
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"a record has the key {twice!r} twice.")
+    return record
+
+
 def read_json(place: Place, lines: bool) -> pa.Table:
     """Return the table of a JSON file: a list of records, or one record a line."""
     with opened_text(place) as stream:
         text = stream.read().decode("utf-8-sig")
     try:
-        results = [json.loads(line) for line in text.splitlines() if line.strip()] if lines else json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        results = [from_json(line) for line in text.split("\n") if line.strip()] if lines else from_json(text)
+    except (ValueError, RecursionError) as error:
         raise ValueError(Message("file.json", file=str(place), why=str(error))) from None
     if isinstance(results, dict):
         results = [results]

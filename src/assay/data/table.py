@@ -78,14 +78,22 @@ class Table:
 
     @property
     def schema(self) -> Schema:
+        """The types of the columns."""
         return tuple(column.type for column in self.columns.values())
 
     @property
     def names(self) -> list[str]:
+        """The names of the columns."""
         return list(self.columns)
 
     def column(self, name: str) -> Column:
-        """Return the column of this name; if there is none, say which there are and which is closest."""
+        """Return the column of this name; if there is none, say which there are and which is closest.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         if name not in self.columns:
             alike = [item for item in self.names if item.lower() == name.lower()]
             close = alike or get_close_matches(name, self.names, n=1)
@@ -107,7 +115,13 @@ class Table:
         return Table((column for column in self.columns.values() if column.name not in names), left_out, self.n_rows)
 
     def positions(self, *kinds: str) -> list[int]:
-        """Return where the columns of these kinds stand in `matrix()`."""
+        """Return where the columns of these kinds stand in `matrix()`.
+
+        Parameters
+        ----------
+        *kinds : str
+            Kinds of columns.
+        """
         return [i for i, column in enumerate(self.columns.values()) if column.type.kind in kinds]
 
     def matrix(self) -> np.ndarray:
@@ -122,7 +136,13 @@ class Table:
         return np.stack([column.known() for column in self.columns.values()], axis=1)
 
     def split_target(self, name: str) -> tuple["Table", Column]:
-        """Return the table without the target, and the target; refuse a target with missing values."""
+        """Return the table without the target, and the target; refuse a target with missing values.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         target = self.column(name)
         rows = np.flatnonzero(target.missing)
         if len(rows):
@@ -135,7 +155,13 @@ class Table:
         return others, target
 
     def with_target(self, name: str) -> tuple["Table", str]:
-        """Return the rows that have a target, and a sentence about those that have none; empty if all have one."""
+        """Return the rows that have a target, and a sentence about those that have none; empty if all have one.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         missing = self.column(name).missing
         if not missing.any():
             return self, ""
@@ -167,6 +193,11 @@ class Table:
         Other columns are left out. A value that is not among the levels is listed under its column's name; in a nominal
         column it becomes a new level, in an ordered one a gap. A column that is absent, or has text for numbers, is
         refused.
+
+        Parameters
+        ----------
+        schema : Schema
+            Types of the columns.
         """
         absent = [wanted.name for wanted in schema if wanted.name not in self.columns]
         if absent:
@@ -257,7 +288,7 @@ def refuse_bad_cells(bad: np.ndarray, there: np.ndarray, wanted: ColumnType, cel
 
     if bad.sum() > BAD_SHARE * there.sum():
         row = int(np.argmax(bad))
-        form = Message("column.form", example=_form(wanted)) if wanted.written else ""
+        form = Message("column.form", example=written_like(wanted)) if wanted.written else ""
         code = "column.bad-dates" if wanted.kind == "date" else "column.bad-numbers"
         raise ValueError(Message(code, column=wanted.name, form=form, value=cell(row), row=row))
 
@@ -267,7 +298,8 @@ def bad_cells_note(bad: np.ndarray, kind: str) -> str:
     return Message("gaps.dates" if kind == "dates" else "gaps.numbers", count=int(bad.sum())) if bad.any() else ""
 
 
-def _form(wanted: ColumnType) -> str:
+def written_like(wanted: ColumnType) -> str:
+    """Return an example of how the cells of a column are written."""
     from assay.data.number_formats import Style
 
     return Style(*wanted.written).example() if len(wanted.written) == 4 else wanted.written[0]

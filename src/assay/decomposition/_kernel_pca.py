@@ -20,6 +20,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import _randomized_eigsh, svd_flip
 from sklearn.utils.validation import check_is_fitted
@@ -227,6 +228,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MoreKernels):
     def X_fit_(self) -> np.ndarray:
         """The training rows; none if their Gram matrix was given."""
         return self.support_vectors_
+
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        """Return the means of the kernel's values on the training rows, by which scikit-learn moves new ones."""
+        estimator.gamma_ = self.gamma_
+        gram = estimator._get_kernel(self.X_fit_)
+        return {"_centerer": KernelCenterer().fit(gram), "gamma_": self.gamma_}
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the components of each row, (n, n_components)."""

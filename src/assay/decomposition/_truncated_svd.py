@@ -52,6 +52,7 @@ class RankedSVD(NamedTuple):
 
     @property
     def rank(self) -> int:
+        """The number of singular values that are not zero."""
         return len(self.singular_values)
 
 

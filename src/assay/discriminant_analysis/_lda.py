@@ -223,6 +223,9 @@ class LinearDiscriminantAnalysis(
             discriminants.intercept[1:] - discriminants.intercept[:1] if binary else discriminants.intercept
         )
 
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        return {"_max_components": self._n_features_out}
+
     @property
     def xbar_(self) -> np.ndarray:
         """The mean of the class means, weighted by their priors, (n_features,)."""

@@ -18,7 +18,7 @@ from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.scan import Rows, rows_per_block, thread_map
 from assay.tree._decision_tree import known_rows
 from assay.tree._nodes import TreeModel
-from assay.tree._predict import SumOfTrees
+from assay.tree._predict import SumOfTrees, weighted_values
 from assay.tree._reading import Read, read_columns
 
 
@@ -76,6 +76,18 @@ class Boosted(TreeModel, Learner):
         for first in range(0, len(trees.nodes.root), outputs):
             trees.add(X, scores, first, first + outputs)
             yield scores.copy()
+
+    def _partial_dependence(self, grid: Any, target_features: Any) -> np.ndarray:
+        """Return the trees' mean at the grid over the other columns, by the training rows that went down each branch,
+        (outputs, points), without the first constant."""
+        nodes, columns = self.nodes_, np.asarray(target_features, dtype=np.intp)
+        nodes = nodes._replace(missing=np.where(np.isin(nodes.column, columns), nodes.missing, -1))
+        points = np.full((len(grid), self.n_features_in_), np.nan)
+        points[:, columns] = grid
+        total = np.zeros((len(self.base_score_), len(grid)))
+        for t, root in enumerate(nodes.root):
+            total[t % len(total)] += weighted_values(nodes, root, points)[:, 0]
+        return total
 
     @property
     def n_trees_per_iteration_(self) -> int:

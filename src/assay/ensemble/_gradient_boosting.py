@@ -246,14 +246,13 @@ class _GradientBoosting(Boosted):
         return made
 
     def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> np.ndarray:
-        """Return the trees' mean at the grid over the other columns, (outputs, points), without the first constant;
-        scikit-learn's partial dependence asks for it."""
-        grid, columns = np.ascontiguousarray(grid, dtype=np.float32), np.asarray(target_features, dtype=np.intp)
-        total = np.zeros((self.estimators_.shape[1], len(grid)))
-        for stage in self.estimators_:
-            for tree, of_output in zip(stage, total):
-                tree.tree_.compute_partial_dependence(grid, columns, of_output)
-        return total * self.learning_rate
+        """Return `_partial_dependence`; scikit-learn's partial dependence asks for it."""
+        return self._partial_dependence(grid, target_features)
+
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        """Return the loss, which scikit-learn's first predictions need."""
+        estimator.n_classes_ = len(self.classes_) if is_classifier(self) else 1
+        return {"_loss": estimator._get_loss(sample_weight=None), "n_classes_": estimator.n_classes_}
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()

@@ -14,6 +14,8 @@ from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
+import sklearn.ensemble as scikit
+from sklearn.base import is_classifier
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
@@ -22,6 +24,7 @@ from assay.base import label_classes, read_rows, streams
 from assay.card import Card, log, options
 from assay.ensemble._boosted import Boosted, BoostedClassifier, BoostedRegressor
 from assay.ensemble._hist_reading import as_asked, check_levels, groups_of, signs_of
+from assay.ensemble._hist_scikit import numbers_only, predictors
 from assay.ensemble._hist_sources import LocalSource, Source, WorkerSource
 from assay.ensemble._losses import Loss
 from assay.ensemble._rounds import Rounds
@@ -101,6 +104,33 @@ class _HistGradientBoosting(Boosted):
     random_state: Any = None
     subsample: float = 1.0
     n_jobs: int | None = None
+
+    # scikit-learn
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> np.ndarray:
+        """Return `_partial_dependence`; scikit-learn's partial dependence asks for it."""
+        return self._partial_dependence(grid, target_features)
+
+    @property
+    def _predictors(self) -> list[list[Any]]:
+        """The trees as scikit-learn's predictors, round by round; tools that read its boosting ask for them."""
+        return predictors(self.nodes_, len(self.base_score_))
+
+    @property
+    def _baseline_prediction(self) -> np.ndarray:
+        """The scores before the first tree, as these tools read them."""
+        return self.base_score_.reshape(1, -1)
+
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        if is_classifier(self):
+            estimator.n_trees_per_iteration_ = len(self.base_score_)
+        return {
+            "_predictors": self._predictors,
+            "_baseline_prediction": self._baseline_prediction,
+            "_bin_mapper": numbers_only(self.n_features_in_),
+            "_preprocessor": None,
+            "_loss": estimator._get_loss(sample_weight=None),
+        }
 
     # Fitting
 
@@ -484,3 +514,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
 
 def _target_range(block: Block) -> tuple[float, float]:
     return float(block.y.min()), float(block.y.max())
+
+
+scikit.HistGradientBoostingClassifier.register(HistGradientBoostingClassifier)
+scikit.HistGradientBoostingRegressor.register(HistGradientBoostingRegressor)

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import hstack, issparse
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, is_classifier, is_regressor
 from sklearn.model_selection import check_cv
+from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._metadata_requests import _raise_for_params, _routing_enabled
 from sklearn.utils.metadata_routing import MethodMapping, process_routing
@@ -375,6 +376,9 @@ class StackingClassifier(ClassifierMixin, Stacking):
 
     def _final(self) -> Any:
         return LogisticRegression() if self.final_estimator is None else self.final_estimator
+
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        return {"_label_encoder": LabelEncoder().fit(self.classes_)}
 
     @_final_has("predict_proba")
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -87,7 +87,13 @@ class Explanation:
     clip: float | None = None
 
     def frame(self, name: str) -> Any:
-        """Return one of the frames as a pandas data frame if pandas is installed, else as an Arrow table."""
+        """Return one of the frames as a pandas data frame if pandas is installed, else as an Arrow table.
+
+        Parameters
+        ----------
+        name : str
+            Name of the frame.
+        """
         columns = dict(getattr(self, name))
         try:
             import pandas as pd

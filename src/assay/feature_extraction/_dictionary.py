@@ -160,7 +160,13 @@ class Dictionary(TransformerMixin, Learner):
             yield text
 
     def tokens(self, text: str) -> list[str]:
-        """Return the words, or runs of words or characters, of one text, in order."""
+        """Return the words, or runs of words or characters, of one text, in order.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        """
         return self._tokens(text, len(text))
 
     def _tokens(self, text: str, longest: int) -> list[str]:
@@ -187,14 +193,26 @@ class Dictionary(TransformerMixin, Learner):
         return csr_array((values, columns, starts), shape=(len(starts) - 1, len(self.words_)), dtype=np.float64)
 
     def one_hot(self, word: str) -> np.ndarray:
-        """Return the unit vector of a word; one that is not in the dictionary is refused."""
+        """Return the unit vector of a word; one that is not in the dictionary is refused.
+
+        Parameters
+        ----------
+        word : str
+            A word of the dictionary.
+        """
         check_is_fitted(self)
         if word not in self._place:
             raise refuse(self, f"the word {word!r} is not in the dictionary of {len(self.words_)} words.")
         return np.eye(1, len(self.words_), self._place[word])[0]
 
     def word(self, code: Any) -> str:
-        """Return the word of a unit vector."""
+        """Return the word of a unit vector.
+
+        Parameters
+        ----------
+        code : object
+            A unit vector.
+        """
         check_is_fitted(self)
         code = np.asarray(code, dtype=np.float64)
         if code.shape != self.words_.shape or np.count_nonzero(code) != 1 or code.max() != 1:

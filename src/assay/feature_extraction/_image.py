@@ -313,6 +313,7 @@ class DensePatches(PictureLearner):
 
     @property
     def grid_(self) -> np.ndarray:
+        """Patches below and beside each other."""
         return np.array(grid(tuple(self.shape_), self.size, self.step))
 
     def describe(self, X: Any) -> np.ndarray:

@@ -136,7 +136,13 @@ class Sampler(BaseEstimator):
         raise NotImplementedError
 
     def correct(self, p: Any) -> np.ndarray:
-        """Return probabilities (rows, classes), of a classifier fitted to the resampled rows, as those of the data."""
+        """Return probabilities (rows, classes), of a classifier fitted to the resampled rows, as those of the data.
+
+        Parameters
+        ----------
+        p : array-like
+            Probabilities.
+        """
         if not hasattr(self, "shares_after_"):
             raise refuse(self, "nothing was resampled yet; call fit_resample first.")
         return prior_correction(p, self.shares_after_, self.shares_before_)

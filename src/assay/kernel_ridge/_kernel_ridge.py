@@ -54,8 +54,8 @@ class KernelRidge(SquaredKernelObjective, RegressorMixin, MoreKernels):
     alpha : float >= 0, or one for each target
         Weight of the penalty. With 0, the least-squares solution of least norm is taken, and nothing is proved of it.
     kernel, gamma, degree, coef0
-        As in `assay.svm.SVC`, whose names of kernels this shares, and "cosine", "chi2", "additive_chi2" or a function
-        of two rows; gamma=None is 1 / n_features.
+        As in `assay.svm.SVC`, whose names of kernels this shares, and "polynomial" (as "poly"), "cosine", "chi2",
+        "additive_chi2", which is no inner product, or a function of two rows; gamma=None is 1 / n_features.
     kernel_params : dict, optional
         What a function takes beside rows.
     n_jobs : int or None
@@ -139,16 +139,17 @@ class KernelRidge(SquaredKernelObjective, RegressorMixin, MoreKernels):
             ]
             return np.concatenate(parts, axis=1)
         gram[np.diag_indices_from(gram)] += alphas[0]
+        may_fail = alphas[0] == 0 or self.chosen_kernel_ == "additive_chi2"
         try:
-            return cho_solve(cho_factor(gram, overwrite_a=bool(alphas[0] > 0)), targets)
+            return cho_solve(cho_factor(gram, overwrite_a=not may_fail), targets)
         except np.linalg.LinAlgError:
-            if alphas[0] > 0:
+            if not may_fail:
                 raise refuse(
                     self, "K + alpha I is not positive definite: the kernel is indefinite; raise alpha."
                 ) from None
         warnings.warn(
-            f"{type(self).__name__}: Singular matrix: the Gram matrix has no inverse; the solution of least norm is "
-            "taken. Set alpha.",
+            f"{type(self).__name__}: Singular matrix: the Gram matrix, with alpha on its diagonal, is not positive "
+            "definite; the solution of least squares is taken. Raise alpha.",
             UserWarning,
             stacklevel=4,
         )

@@ -45,7 +45,13 @@ class Kernel:
         return out
 
     def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """Return the Gram block of two double-precision arrays."""
+        """Return the Gram block of two double-precision arrays.
+
+        Parameters
+        ----------
+        Z : ndarray
+            Rows of the second array.
+        """
         raise NotImplementedError
 
     def diagonal(self, X: np.ndarray) -> np.ndarray:
@@ -79,7 +85,13 @@ class Kernel:
     __rmul__ = __mul__
 
     def rescaled(self, g: Callable[[np.ndarray], np.ndarray]) -> "Rescaled":
-        """Return the kernel g(x) kappa(x, z) g(z); g maps rows (n, d) to numbers (n,)."""
+        """Return the kernel g(x) kappa(x, z) g(z); g maps rows (n, d) to numbers (n,).
+
+        Parameters
+        ----------
+        g : callable
+            Returns a number for each row.
+        """
         return Rescaled(self, g)
 
     def __repr__(self) -> str:
@@ -152,6 +164,7 @@ class Polynomial(Kernel):
 
     @property
     def psd(self) -> bool | None:  # type: ignore[override]
+        """Whether every Gram matrix is positive semidefinite."""
         return True if self.coef0 >= 0 else None
 
     def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
@@ -198,7 +211,13 @@ class Gaussian(Kernel):
 
     @classmethod
     def of_width(cls, sigma: float) -> "Gaussian":
-        """Return exp(-|x - z|^2 / (2 sigma^2))."""
+        """Return exp(-|x - z|^2 / (2 sigma^2)).
+
+        Parameters
+        ----------
+        sigma : float
+            Width of the Gaussian.
+        """
         return cls(1.0 / (2.0 * sigma * sigma))
 
     def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
@@ -311,6 +330,19 @@ class PowerSeries(Kernel):
         Once the terms c_p reach^p fall by a ratio of at most q < 1 the rest is at most the last term times q / (1 - q).
         No finite number of terms tells how the others go on: the ratios of the last eight are taken for theirs.
 
+        Parameters
+        ----------
+        factor : callable
+            Returns the factor of power p.
+        reach : float
+            Largest absolute inner product.
+        tol : float, default=1e-14
+            Change of the values that ends the iterations.
+        most : int, default=1000
+            Largest number of factors.
+
+        Examples
+        --------
         >>> series = PowerSeries.converged(lambda p: 1 / math.factorial(p), 2.0)
         >>> bool(abs(series(np.array([[2.0]]), np.array([[1.0]]))[0, 0] - math.exp(2.0)) < 1e-13)
         True

@@ -188,13 +188,20 @@ class Expansion:
         return self.kernel(X, self.points) @ self.alpha
 
     def inner(self, other: "Expansion") -> float:
-        """Return <self, other>; both must have the same kernel."""
+        """Return <self, other>; both must have the same kernel.
+
+        Parameters
+        ----------
+        other : Expansion
+            The other function.
+        """
         if self.kernel != other.kernel:
             raise ValueError("Expansion: the inner product needs two functions of the same kernel.")
         return float(self.alpha @ self.kernel(self.points, other.points) @ other.alpha)
 
     @property
     def norm(self) -> float:
+        """The norm in the kernel's space."""
         return float(np.sqrt(max(self.inner(self), 0.0)))
 
 

@@ -44,6 +44,7 @@ class _Folded:
 
     @property
     def n_features_in_(self) -> int:
+        """The number of columns."""
         return self._spans[-1].stop
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -51,11 +52,23 @@ class _Folded:
         return {"members": [type(member.learner).__name__ for member in self.members]}
 
     def encoded(self, k: int, X: np.ndarray) -> np.ndarray:
-        """Return the rows as member k encodes them."""
+        """Return the rows as member k encodes them.
+
+        Parameters
+        ----------
+        k : int
+            Number of the member.
+        """
         return self.members[k].encoding.apply_raw(np.ascontiguousarray(np.asarray(X)[:, self._spans[k]]))
 
     def answers(self, method: str, X: np.ndarray) -> list[np.ndarray]:
-        """Return what each member's learner predicts."""
+        """Return what each member's learner predicts.
+
+        Parameters
+        ----------
+        method : str
+            Name of the method.
+        """
         return [getattr(member.learner, method)(self.encoded(k, X)) for k, member in enumerate(self.members)]
 
     def stored(self) -> StoredModel:
@@ -67,7 +80,15 @@ class _Folded:
         raise NotImplementedError
 
     def table(self, target: ColumnType, memory: "Memory | None") -> "FoldedTable":
-        """Return the model of tables that the members make."""
+        """Return the model of tables that the members make.
+
+        Parameters
+        ----------
+        target : ColumnType
+            Type of the target.
+        memory : Memory or None
+            Bytes that tables may take; more is refused.
+        """
         return FoldedTable(target, self, memory)  # type: ignore[arg-type]
 
     def __sklearn_tags__(self) -> Any:

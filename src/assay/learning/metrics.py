@@ -48,6 +48,7 @@ class Metric:
 
     @property
     def needs_probabilities(self) -> bool:
+        """Whether it is of probabilities."""
         return self.name in ("logloss", "auc", "brier")
 
     @property
@@ -56,7 +57,13 @@ class Metric:
         return self.name in ("auc", "f1", "r2")
 
     def shown(self, loss: float) -> float:
-        """Return the number that people know it by."""
+        """Return the number that people know it by.
+
+        Parameters
+        ----------
+        loss : float
+            The loss.
+        """
         return 1 - loss if self.turned else loss
 
     @property
@@ -67,6 +74,13 @@ class Metric:
     def text(self, value: float) -> str:
         """Return a number that people know it by as text; that there is none is "".
 
+        Parameters
+        ----------
+        value : float
+            The number.
+
+        Examples
+        --------
         >>> Metric("error").text(0.125), Metric("auc").text(0.87654)
         ('12.50 %', '0.8765')
         """
@@ -81,7 +95,15 @@ class Metric:
 
     def on(self, y: np.ndarray, predicted: np.ndarray, shares: np.ndarray | None, classes: np.ndarray) -> float:
         """Return the number that people know it by, of labels (or numbers) and predictions of rows that were not fitted
-        to; they may have classes beside `classes`, which nobody predicts and which cost as much as any."""
+        to; they may have classes beside `classes`, which nobody predicts and which cost as much as any.
+
+        Parameters
+        ----------
+        predicted : ndarray
+            Predictions.
+        shares : ndarray or None
+            Probabilities of the classes, (rows, classes); None: there are none.
+        """
         if self.name in NUMBERS:
             return self.shown(self.of(y, predicted, None, 0))
         n = len(classes)
@@ -93,7 +115,17 @@ class Metric:
         return self.shown(replace(self, cost=cost).of(codes, np.searchsorted(classes, predicted), wider, n + 1))
 
     def of(self, y: np.ndarray, predicted: np.ndarray, shares: np.ndarray | None, n_classes: int) -> float:
-        """Return the loss: y and predictions are positions of classes, or numbers; `shares` (rows, classes)."""
+        """Return the loss: y and predictions are positions of classes, or numbers; `shares` (rows, classes).
+
+        Parameters
+        ----------
+        predicted : ndarray
+            Predictions.
+        shares : ndarray or None
+            Probabilities of the classes, (rows, classes); None: there are none.
+        n_classes : int
+            Number of classes.
+        """
         if self.name in NUMBERS:
             error = np.abs(y - predicted)
             if self.name == "r2":

@@ -15,6 +15,7 @@ from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate
 from assay.claims.model import StoredModel
 from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, raw_table
+from assay.data.table import written_like
 from assay.guarantees.ledger import CertifyOptions, price_of_look
 from assay.guarantees.seal import About, DataSplit, Others, issue
 from assay.learning.cells import StreamedCells
@@ -65,10 +66,12 @@ class TableModel:
 
     @property
     def n_features_in_(self) -> int:
+        """The number of columns."""
         return len(self.columns)
 
     @property
     def feature_names_in_(self) -> np.ndarray:
+        """The names of the columns."""
         return np.array([column.name for column in self.columns], dtype=object)
 
     @property
@@ -121,7 +124,13 @@ class TableModel:
         return model_html(self)
 
     def named(self, source: Any) -> Any:
-        """Return a source; the columns of an array are named as the model's are."""
+        """Return a source; the columns of an array are named as the model's are.
+
+        Parameters
+        ----------
+        source : path, frame or dict
+            What `assay.data.read` reads.
+        """
         if not isinstance(source, np.ndarray):
             return source
         if source.ndim != 2 or source.shape[1] != len(self.columns):
@@ -162,11 +171,27 @@ class TableModel:
         look: int = 1,
     ) -> Certificate:
         """Return a certificate of the model on rows of a table, some of which were kept out of `fit`; `seed` is the one
-        that they were drawn with, if they were, and `time` the column by which they are the newest, if they are. `look`
+        that they were drawn with, if they were, and `time` the column by which they are the newest, if they are (one
+        with an order of its own is not named: no file tells that order again). `look`
         counts the looks at these rows, this one included, which prediction sets and intervals pay for, too.
 
         All rows are read as new ones are. The claims are computed from encoded rows; fingerprints are those of the raw
         rows, which the checker reads and encodes by itself.
+
+        Parameters
+        ----------
+        source : RawTable
+            What `assay.data.read` reads.
+        held : ndarray
+            Numbers of the rows kept out of `fit`.
+        others : Others or None
+            Models that were certified on the same rows.
+        seed : int or None
+            Seed of the split.
+        time : ColumnType or None
+            The time column, if rows were held out by it.
+        look : int, default=1
+            Number of the look at the hold-out rows, this one included.
         """
         compared = len(asked.compared) or 1 + len(() if others is None else others.entries)
         compared *= price_of_look(look)
@@ -181,12 +206,22 @@ class TableModel:
         result = issue(self.learner, cuts[0], delta=delta, asked=asked, others=others, about=About(self, cuts[1]))
         if asked.groups is not None and not result.named_columns:  # nothing is proved: no claim says what was drawn
             result = replace(result, split={name: rows for name, rows in split.items() if name != "seed"})
-        if time is None:
+        if time is None or time.kind == "ordered":
             return result
         return replace(result, time=vars(time) | {"levels": list(time.levels), "written": list(time.written)})
 
     def recall(self, source: RawTable, held: np.ndarray, compared: int) -> Memory | None:
-        """Return what is remembered of rows: sizes of the predictions on those held out, and the columns of all."""
+        """Return what is remembered of rows: sizes of the predictions on those held out, and the columns of all.
+
+        Parameters
+        ----------
+        source : RawTable
+            What `assay.data.read` reads.
+        held : ndarray
+            Numbers of the rows kept out of `fit`.
+        compared : int
+            Number of models compared on these rows.
+        """
         fitting = self.encoding.fitting(self.read(source, lenient=True))[0]
         y = self.labels(source.take(held))
         sizes = sizes_of(self.learner, self.encoding.apply(fitting.take(held)), y)
@@ -205,38 +240,87 @@ class TableModel:
         return self.encoding.schema
 
     def raw(self, source: Any) -> np.ndarray:
-        """Return the raw rows of a source (`data.encoding`), whatever share of its cells cannot be read."""
+        """Return the raw rows of a source (`data.encoding`), whatever share of its cells cannot be read.
+
+        Parameters
+        ----------
+        source : path, frame or dict
+            What `assay.data.read` reads.
+        """
         return self.encoding.raw(self.read(source, lenient=True))[0]
 
     def encode(self, source: Any, *, lenient: bool = False) -> tuple[np.ndarray, dict[str, list[str]]]:
-        """Return the encoded rows, and the values of nominal columns that training rows did not have."""
+        """Return the encoded rows, and the values of nominal columns that training rows did not have.
+
+        Parameters
+        ----------
+        source : path, frame or dict
+            What `assay.data.read` reads.
+        lenient : bool, default=False
+            Whether cells that cannot be read are missing, whatever their share.
+        """
         table, X = self.read_and_encode(source, lenient=lenient)
         return X, table.unknown
 
     def read_and_encode(self, source: Any, *, lenient: bool = False) -> tuple[Table, np.ndarray]:
-        """Return the model's columns of a source, and its rows as the learner reads them."""
+        """Return the model's columns of a source, and its rows as the learner reads them.
+
+        Parameters
+        ----------
+        source : path, frame or dict
+            What `assay.data.read` reads.
+        lenient : bool, default=False
+            Whether cells that cannot be read are missing, whatever their share.
+        """
         table = self.read(source, lenient=lenient)
         return table, self.encoding.apply_raw(self.encoding.raw(table)[0])
 
     def labels(self, source: Any) -> np.ndarray:
-        """Return the target of each row as the learner reads it; a class that it does not know keeps its name."""
+        """Return the target of each row as the learner reads it; a class that it does not know keeps its name.
+
+        Parameters
+        ----------
+        source : path, frame or dict
+            What `assay.data.read` reads.
+        """
         classes = self.classes_ if self.task == "classify" else np.empty(0)
         return read_target(raw_table(source), self.target, self.task, classes)
 
     def own_rows(self, source: RawTable) -> np.ndarray:
-        """Return the numbers of the rows that the model is about; see `has_target`."""
+        """Return the numbers of the rows that the model is about; see `has_target`.
+
+        Parameters
+        ----------
+        source : RawTable
+            What `assay.data.read` reads.
+        """
         return np.flatnonzero(has_target(source, self.target, self.task))
 
     def read(self, source: Any, *, lenient: bool = False) -> Table:
         """Return the model's columns of what `assay.data.read` reads (a file, a frame, a dict), as training rows were
         read: this is the one way by which rows reach the learner. Unless `lenient`, a column of which many cells cannot
-        be read is refused."""
+        be read is refused.
+
+        Parameters
+        ----------
+        source : path, frame or dict
+            What `assay.data.read` reads.
+        lenient : bool, default=False
+            Whether cells that cannot be read are missing, whatever their share.
+        """
         rows = raw_table(self.named(source), only=[column.name for column in self.columns])
         return rows.read_as(self.columns, lenient=lenient)
 
     def predict(self, source: Any) -> np.ndarray:
         """Return the prediction for each row of a table that has the model's columns.
 
+        Parameters
+        ----------
+        source : path, frame or dict
+            What `assay.data.read` reads.
+
+        Examples
+        --------
         >>> import assay
         >>> columns = {"x": [0.0, 1.0, 2.0, 3.0] * 10, "y": ["a", "a", "b", "b"] * 10}
         >>> model = assay.learn(columns, "y", learners=["LogisticRegression"], trials=1, workers=0).model
@@ -246,7 +330,13 @@ class TableModel:
         return self.learner.predict(self.encode(source)[0])
 
     def predict_proba(self, source: Any) -> np.ndarray:
-        """Return the probability of each class of `classes_`, (rows, classes)."""
+        """Return the probability of each class of `classes_`, (rows, classes).
+
+        Parameters
+        ----------
+        source : path, frame or dict
+            What `assay.data.read` reads.
+        """
         return self.probabilities(self.encode(source)[0])
 
     def probabilities(self, X: np.ndarray) -> np.ndarray:
@@ -259,11 +349,24 @@ class TableModel:
         """Return (rows, classes) whether each class is in the row's prediction set.
 
         But for a chance of delta, the sets of at least a share `coverage` of new rows have the true class.
+
+        Parameters
+        ----------
+        source : path, frame or dict
+            What `assay.data.read` reads.
+        coverage : float
+            Share of new rows whose set or interval holds the target.
         """
         return self.sets(self.encode(source)[0], coverage, delta)
 
     def sets(self, X: np.ndarray, coverage: float, delta: float) -> np.ndarray:
-        """Return the prediction sets of encoded rows."""
+        """Return the prediction sets of encoded rows.
+
+        Parameters
+        ----------
+        coverage : float
+            Share of new rows whose set or interval holds the target.
+        """
         size, scores = self._size(coverage, delta, "classify"), class_scores(self.learner, X)
         assert scores is not None
         most = scores.max(axis=1, keepdims=True)
@@ -273,11 +376,24 @@ class TableModel:
         """Return the ends of an interval around each prediction.
 
         But for a chance of delta, at least a share `coverage` of new rows lie in theirs.
+
+        Parameters
+        ----------
+        source : path, frame or dict
+            What `assay.data.read` reads.
+        coverage : float
+            Share of new rows whose set or interval holds the target.
         """
         return self.intervals(self.encode(source)[0], coverage, delta)
 
     def intervals(self, X: np.ndarray, coverage: float, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends of the intervals of encoded rows."""
+        """Return the ends of the intervals of encoded rows.
+
+        Parameters
+        ----------
+        coverage : float
+            Share of new rows whose set or interval holds the target.
+        """
         size, predicted = self._size(coverage, delta, "regress"), self.learner.predict(X)
         wide = outward(size, np.abs(predicted))
         return predicted - wide, predicted + wide
@@ -296,11 +412,23 @@ class TableModel:
         return self.memory
 
     def decision_function(self, table: Any) -> np.ndarray:
-        """Return the scores of the rows."""
+        """Return the scores of the rows.
+
+        Parameters
+        ----------
+        table : object
+            The table.
+        """
         return self._method("decision_function")(self.encode(table)[0])
 
     def score(self, table: Any, y: Any = None) -> float:
-        """Return the share of right predictions, or R^2; `y` is the table's own target if left out."""
+        """Return the share of right predictions, or R^2; `y` is the table's own target if left out.
+
+        Parameters
+        ----------
+        table : object
+            The table.
+        """
         source = raw_table(self.named(table))
         y = self.labels(source) if y is None else np.asarray(y)
         predicted = self.predict(source)
@@ -316,10 +444,21 @@ class TableModel:
 
     @property
     def task(self) -> str:
+        """ "classify" or "regress"."""
         return self.learner.card.task
 
     def verify(self, certificate: Certificate, source: Any, *, limit: float | None = None) -> Report:
-        """Re-check a certificate of this model from the cells of its table; see `assay.verify`."""
+        """Re-check a certificate of this model from the cells of its table; see `assay.verify`.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            The certificate.
+        source : path, frame or dict
+            What `assay.data.read` reads.
+        limit : float or None
+            Seconds that the checker may take; None: any number.
+        """
         cells = StreamedCells(self, certificate, source)
         problems = self.differences(cells, certificate)
         if problems:
@@ -333,17 +472,26 @@ class TableModel:
     def _about(self, rows: int, certificate: Certificate) -> str:
         """Return which rows of a table a certificate is about."""
         told = sum(part.rows for part in certificate.data.values())
+        target = f"its column {self.target.name!r}"
+        if self.target.written:
+            target += f", read as numbers written like {written_like(self.target)}"
         if told == rows:
-            return f"The claims are about all {told} rows of this table and its column {self.target.name!r}."
+            return f"The claims are about all {told} rows of this table and {target}."
         kept = 0 if certificate.looks is None else len(certificate.looks["reserve"])
         later = f", and {kept} are kept for later looks" if kept else ""
         return (
-            f"The claims are about {told} of the {rows} rows of this table and its column "
-            f"{self.target.name!r}: {rows - told - kept} have no value there that can be read{later}."
+            f"The claims are about {told} of the {rows} rows of this table and {target}: {rows - told - kept} have no "
+            f"value there that can be read{later}."
         )
 
     def used(self, source: RawTable) -> Used:
-        """Return what `predict` makes of rows: how it reads them, and what it says."""
+        """Return what `predict` makes of rows: how it reads them, and what it says.
+
+        Parameters
+        ----------
+        source : RawTable
+            What `assay.data.read` reads.
+        """
         raw = self.raw(source)
         return Used(raw, self.learner.predict(self.encoding.apply_raw(raw)))
 
@@ -393,7 +541,15 @@ class TableModel:
         return Sizes(*map(np.concatenate, zip(*results, strict=True))).agree(self.memory.sizes, ranked)
 
     def differences(self, cells: StreamedCells, certificate: Certificate) -> list[str]:
-        """Return a sentence for each way in which a table cannot be the one that the model was certified on."""
+        """Return a sentence for each way in which a table cannot be the one that the model was certified on.
+
+        Parameters
+        ----------
+        cells : StreamedCells
+            The cells of the table.
+        certificate : Certificate
+            The certificate.
+        """
         lacking = [column.name for column in (*self.columns, self.target) if column.name not in cells.names]
         if lacking:
             return [f"The column {name!r} is not there." for name in lacking]

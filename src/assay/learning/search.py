@@ -117,6 +117,7 @@ class Candidate:
 
     @property
     def loss(self) -> float:
+        """The mean of its losses."""
         return float(np.mean(self.losses)) if self.losses else np.inf
 
 

@@ -160,13 +160,25 @@ class Study:
         return self.judged[0].encode(rows, lenient=True)[0], y
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model and its certificate to a file."""
+        """Write the model and its certificate to a file.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            File to write.
+        """
         from assay.persist import save
 
         save(self.model, path, self.certificate)
 
     def report(self, path: str | PathLike[str]) -> None:
-        """Write the report, one page of HTML."""
+        """Write the report, one page of HTML.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            File to write.
+        """
         from importlib import import_module
 
         import_module("assay.report").write_report(self, path, self.source)

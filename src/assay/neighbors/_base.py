@@ -121,6 +121,14 @@ class KeptRows(Learner):
         """What the metric takes beside two rows."""
         return self._named_metric()[1]
 
+    def _scikit_state(self, estimator: Any) -> dict[str, Any]:
+        """Return what scikit-learn's estimator keeps of the same rows, which are the model."""
+        own: Any = getattr(self, "fit_y_", None)
+        if hasattr(self, "classes_"):
+            lists = isinstance(self.classes_, list)
+            own = np.stack([c[k] for c, k in zip(self.classes_, own.T)], axis=1) if lists else self.classes_[own]
+        return vars(estimator.fit(self.fit_X_, own))
+
     @property
     def _fit_X(self) -> Any:
         return self.fit_X_  # scikit-learn's name, which its functions for graphs read

@@ -60,7 +60,13 @@ class BoltzmannMachine:
     @classmethod
     def storing(cls, patterns: Any) -> "BoltzmannMachine":
         """Return the Hopfield network that stores patterns of 0 and 1 by Hebb's rule: w_ij counts in how many patterns
-        units i and j agree, minus in how many they differ."""
+        units i and j agree, minus in how many they differ.
+
+        Parameters
+        ----------
+        patterns : object
+            Patterns of 0 and 1, one in each row.
+        """
         given = np.asarray(patterns, dtype=np.float64)
         if given.ndim != 2 or not np.isin(given, (0.0, 1.0)).all():
             raise ValueError(f"BoltzmannMachine: patterns must be a table of 0 and 1; got shape {given.shape}.")
@@ -70,7 +76,13 @@ class BoltzmannMachine:
         return cls(4 * W, -2 * W.sum(axis=1))  # the energy -1/2 p' W p of signs p = 2 s - 1, up to a constant
 
     def energy(self, S: Any) -> np.ndarray:
-        """Return the energy of each state, the rows of S."""
+        """Return the energy of each state, the rows of S.
+
+        Parameters
+        ----------
+        S : object
+            States, one in each row.
+        """
         S = np.atleast_2d(np.asarray(S, dtype=np.float64))
         if S.shape[1:] != self.thresholds.shape:
             raise ValueError(f"BoltzmannMachine: a state has {len(self.thresholds)} units; got shape {S.shape}.")
@@ -83,7 +95,15 @@ class BoltzmannMachine:
         return every, np.exp(minus - logsumexp(minus))
 
     def chance(self, S: Any, unit: int) -> np.ndarray:
-        """Return the probability that `unit` is on given the other units of each state."""
+        """Return the probability that `unit` is on given the other units of each state.
+
+        Parameters
+        ----------
+        S : object
+            States, one in each row.
+        unit : int
+            Number of the unit.
+        """
         S = np.atleast_2d(np.asarray(S, dtype=np.float64))
         return expit(S @ self.weights[:, unit] + self.thresholds[unit])
 
@@ -91,6 +111,13 @@ class BoltzmannMachine:
         """Return states drawn by Gibbs sampling: every unit in turn is set by its chance given the others.
 
         `burn_in` sweeps are thrown away first, then every `thin`-th is kept; neighbours in the sample are dependent.
+
+        Parameters
+        ----------
+        burn_in : int, default=100
+            Rounds before the first one.
+        thin : int, default=5
+            Rounds between two states that are kept.
         """
         random = check_random_state(random_state)
         state = random.randint(0, 2, len(self.thresholds)).astype(np.float64)
@@ -125,13 +152,25 @@ class BoltzmannMachine:
         return Relaxed(s.astype(np.int64), np.array(energies))
 
     def log_likelihood(self, V: Any) -> float:
-        """Return the mean of ln P(v) over rows of the first units; the others are hidden and summed over."""
+        """Return the mean of ln P(v) over rows of the first units; the others are hidden and summed over.
+
+        Parameters
+        ----------
+        V : array-like
+            States of the visible units, one in each row.
+        """
         V = np.atleast_2d(np.asarray(V, dtype=np.float64))
         every = logsumexp(-self.energy(states(len(self.thresholds))))
         return float(np.mean(logsumexp(-self._with_hidden(V), axis=1)) - every)
 
     def gradient(self, V: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient of `log_likelihood` by weights (w_ij and w_ji are one number) and thresholds."""
+        """Return the gradient of `log_likelihood` by weights (w_ij and w_ji are one number) and thresholds.
+
+        Parameters
+        ----------
+        V : array-like
+            States of the visible units, one in each row.
+        """
         V = np.atleast_2d(np.asarray(V, dtype=np.float64))
         every, p = self.distribution()
         free, free_mean = (every * p[:, None]).T @ every, p @ every

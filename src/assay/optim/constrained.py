@@ -88,17 +88,41 @@ class QuadraticProgramme:
             )
 
     def objective(self, u: Any) -> float:
-        """Return 1/2 u^T Q u + p^T u."""
+        """Return 1/2 u^T Q u + p^T u.
+
+        Parameters
+        ----------
+        u : object
+            The point.
+        """
         u = np.asarray(u, dtype=np.float64)
         return float(0.5 * u @ self.Q @ u + self.p @ u)
 
     def lagrangian(self, u: Any, multipliers: Any, equality: Any = ()) -> float:
-        """Return objective(u) + <multipliers, c - A u> + <equality, v - R u>."""
+        """Return objective(u) + <multipliers, c - A u> + <equality, v - R u>.
+
+        Parameters
+        ----------
+        u : object
+            The point.
+        multipliers : object
+            Multipliers of the inequalities.
+        equality : object, default=()
+            Multipliers of the equalities.
+        """
         u, mu = np.asarray(u, dtype=np.float64), np.asarray(equality, dtype=np.float64).reshape(len(self.v))
         return self.objective(u) + float(np.asarray(multipliers) @ (self.c - self.A @ u) + mu @ (self.v - self.R @ u))
 
     def dual(self, multipliers: Any, equality: Any = ()) -> float:
-        """Return min over u of the Lagrangian; minus infinity where it has no minimum."""
+        """Return min over u of the Lagrangian; minus infinity where it has no minimum.
+
+        Parameters
+        ----------
+        multipliers : object
+            Multipliers of the inequalities.
+        equality : object, default=()
+            Multipliers of the equalities.
+        """
         mu = np.asarray(equality, dtype=np.float64).reshape(len(self.v))
         slope = self.p - self.A.T @ np.asarray(multipliers, dtype=np.float64) - self.R.T @ mu
         u = -np.linalg.pinv(self.Q, hermitian=True) @ slope
@@ -108,13 +132,29 @@ class QuadraticProgramme:
 
     def worst_lagrangian(self, u: Any) -> float:
         """Return the largest Lagrangian over multipliers >= 0: the objective if u is feasible, else
-        infinity."""
+        infinity.
+
+        Parameters
+        ----------
+        u : object
+            The point.
+        """
         u = np.asarray(u, dtype=np.float64)
         feasible = (self.A @ u >= self.c).all() and np.allclose(self.R @ u, self.v)
         return self.objective(u) if feasible else np.inf
 
     def residuals(self, u: Any, multipliers: Any, equality: Any = ()) -> Residuals:
-        """Return how far (u, multipliers) is from the conditions of Karush, Kuhn and Tucker."""
+        """Return how far (u, multipliers) is from the conditions of Karush, Kuhn and Tucker.
+
+        Parameters
+        ----------
+        u : object
+            The point.
+        multipliers : object
+            Multipliers of the inequalities.
+        equality : object, default=()
+            Multipliers of the equalities.
+        """
         u, a = np.asarray(u, dtype=np.float64), np.asarray(multipliers, dtype=np.float64)
         mu = np.asarray(equality, dtype=np.float64).reshape(len(self.v))
         room = self.A @ u - self.c

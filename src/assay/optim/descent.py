@@ -64,12 +64,29 @@ class Rule:
         return RULES.index(self.name)
 
     def start(self, size: int) -> np.ndarray:
-        """Return the state before the first update: first and second moments, (2, size)."""
+        """Return the state before the first update: first and second moments, (2, size).
+
+        Parameters
+        ----------
+        size : int
+            Number of weights.
+        """
         return np.zeros((2, size))
 
     def move(self, state: np.ndarray, gradient: np.ndarray, eta: float, t: int) -> np.ndarray:
         """Return what to add to w at update number t (from 0); `state` is brought up to date.
 
+        Parameters
+        ----------
+        gradient : ndarray
+            The gradient.
+        eta : float
+            Learning rate.
+        t : int
+            Number of the update, from 0.
+
+        Examples
+        --------
         >>> Rule("adam").move(Rule("adam").start(1), np.array([-3.0]), 0.1, 0).round(6).tolist()
         [0.1]
         """

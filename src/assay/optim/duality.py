@@ -464,6 +464,7 @@ class PenalisedProblem(NamedTuple):
 
     @property
     def free(self) -> bool:
+        """Whether the intercept is free of penalty."""
         return self.intercept and not self.column
 
     @property

@@ -48,7 +48,13 @@ class LatentModel(Protocol):
         """Return the log-likelihood at the parameters and the expected statistics of the complete rows."""
 
     def m_step(self, statistics: Any) -> Any:
-        """Return the parameters of largest expected complete log-likelihood."""
+        """Return the parameters of largest expected complete log-likelihood.
+
+        Parameters
+        ----------
+        statistics : object
+            What the E step returned.
+        """
 
     def log_likelihood(self, parameters: Any) -> float:
         """Return ln p(X | parameters), of hard EM ln p(X, Z | parameters)."""
@@ -79,6 +85,7 @@ class Found(NamedTuple):
 
     @property
     def log_likelihood(self) -> float:
+        """The last of `history`."""
         return self.history[-1]
 
 

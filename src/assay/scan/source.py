@@ -38,15 +38,34 @@ class Rows(ABC):
         The statistic returns an array, a number, or a tuple (best a NamedTuple) of such, with the same shapes
         for each block. Partial sums are added in one fixed order (`scan.total`), so the threads used change
         no bit. While it runs, BLAS keeps to one thread. The statistic must not write to the block.
+
+        Parameters
+        ----------
+        statistic : Statistic
+            Called with a block and the parameters; its results can be added.
         """
 
     @abstractmethod
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
-        """Return function(block, *parameters) of each block, in order. The results are all kept in memory."""
+        """Return function(block, *parameters) of each block, in order. The results are all kept in memory.
+
+        Parameters
+        ----------
+        function : callable
+            Called with a block, and with the parameters.
+        """
 
     def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
         """Call consume(first row, function(block, *parameters)) for each block, in any order, on threads of this
-        process; the function itself runs where the rows are. Only a few results exist at a time."""
+        process; the function itself runs where the rows are. Only a few results exist at a time.
+
+        Parameters
+        ----------
+        consume : callable
+            Called with the number of the first row and the result of a block.
+        function : callable
+            Called with a block, and with the parameters.
+        """
         for block in self.blocks():
             consume(block.start, function(block, *parameters))
 
@@ -55,7 +74,13 @@ class Rows(ABC):
         """Yield the blocks in order, on the caller's thread; one pass."""
 
     def take(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the rows of X with the given numbers, which ascend; one pass."""
+        """Return the rows of X with the given numbers, which ascend; one pass.
+
+        Parameters
+        ----------
+        numbers : ndarray
+            Numbers of the rows, ascending.
+        """
         result = np.empty((len(numbers), self.n_features))
 
         def place(start: int, part: tuple[int, np.ndarray]) -> None:
@@ -68,6 +93,11 @@ class Rows(ABC):
         """Return about `size` of the rows, in memory: for a first guess, never for a result.
 
         They are taken at even distances, rows 0, s, 2 s, ..., the same from every source; one pass.
+
+        Parameters
+        ----------
+        size : int
+            Number of rows, about.
         """
         from assay.scan.memory import MemoryRows
 
@@ -91,7 +121,17 @@ class Rows(ABC):
 
     def pinned(self, call: tuple, make: Callable[..., Any], *arguments: Any) -> Any:
         """Return objects that stay on the workers, `make` of what `call`, (function, *parameters), gives of each
-        partition as one block (see `scan.pinned`); for rows that are `on_workers`."""
+        partition as one block (see `scan.pinned`); for rows that are `on_workers`.
+
+        Parameters
+        ----------
+        call : tuple
+            Function and parameters.
+        make : callable
+            Makes the object that stays.
+        *arguments : object
+            Further arguments of `make`.
+        """
         raise NotImplementedError
 
     def kept(self) -> "Rows":
@@ -104,7 +144,13 @@ class Rows(ABC):
 
     def encoded(self, classes: np.ndarray, *, others: bool = False) -> "Rows":
         """Return the same rows with y replaced by its position in `classes` (int64); with `others`, -1 for labels that
-        are none of them, which are refused otherwise."""
+        are none of them, which are refused otherwise.
+
+        Parameters
+        ----------
+        others : bool, default=False
+            Models that were certified on the same rows.
+        """
         return EncodedRows(self, np.asarray(classes), others)
 
 

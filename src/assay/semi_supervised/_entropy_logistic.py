@@ -59,6 +59,7 @@ class Terms(NamedTuple):
 
     @property
     def objective(self) -> float:
+        """The sum of the terms."""
         return self.labelled + self.unlabelled + self.penalty
 
 

@@ -4,7 +4,6 @@ What a request is answered does not depend on what it is answered with: if a cel
 read, or is new to the model, each request is read by itself.
 """
 
-import json
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from assay.claims.claim import Certificate
 from assay.data import RawTable, Table, raw_table
 from assay.data.places import Content
 from assay.data.readers import MISSING_WORDS, header_size, names
-from assay.data.records import from_records
+from assay.data.records import from_json, from_records
 from assay.learning import TableModel
 from assay.learning.folded import FoldedTable
 from assay.serve.memory import LONGEST_HEADER, MOST_COLUMNS, RowCost
@@ -228,7 +227,7 @@ class Answers:
 
 def _json(body: bytes) -> Any:
     try:
-        return json.loads(body)
+        return from_json(body)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the request is not JSON: {error}") from None
 

@@ -5,7 +5,6 @@ Requests that arrive while others are being answered are predicted as one batch.
 
 import asyncio
 import hmac
-import json
 import logging
 import os
 import time
@@ -31,6 +30,7 @@ from assay.serve import openapi, watching
 from assay.serve.answering import Answers, Ask
 from assay.serve.memory import HELD, WORKED, Exhausting, Full, Hold, Store
 from assay.serve.watching import Watch
+from assay.text import json_text
 from assay.web import (
     LOOPBACK,
     Connection,
@@ -155,7 +155,7 @@ class Reply(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+        return json_text(content, None).encode()
 
 
 def service(model: TableModel, certificate: Certificate | None, settings: Settings) -> ASGIApp:

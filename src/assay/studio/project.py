@@ -9,18 +9,21 @@ that ran is interrupted, an uploaded table that no study was made from is remove
 """
 
 import json
+import re
 import shutil
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from assay.files import user_data_folder, written_whole
 from assay.messages import Message, plain
 
 _VERSION = 1
+_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS tables (key TEXT PRIMARY KEY, record TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS studies (key TEXT PRIMARY KEY, record TEXT NOT NULL);
@@ -54,6 +57,9 @@ class StudyRecord:
     began: float = field(default_factory=time.time)
 
 
+_Record = TypeVar("_Record", TableRecord, StudyRecord)
+
+
 def default_folder() -> Path:
     """Return the folder of a studio for which none is named."""
     return user_data_folder() / "studio"
@@ -66,6 +72,8 @@ class Project:
         self.folder = folder.resolve()
         for part in (self.folder, self.folder / "tables", self.folder / "studies"):
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if part.is_symlink():  # files are removed from it
+                raise ValueError(Message("project.broken", folder=str(folder)))
         self._lock = self._locked()
         self._index = sqlite3.connect(self.folder / "studio.sqlite", isolation_level=None)
         try:
@@ -73,6 +81,7 @@ class Project:
             if version not in (0, _VERSION):
                 raise ValueError(Message("project.version", folder=str(folder)))
             self._index.executescript(f"{_TABLES} PRAGMA user_version = {_VERSION};")
+            self.tables(), self.studies()  # what cannot be read is told now
         except sqlite3.DatabaseError:
             self.close()
             raise ValueError(Message("project.broken", folder=str(folder))) from None
@@ -92,15 +101,23 @@ class Project:
 
     def tables(self) -> list[TableRecord]:
         """Return the tables, the oldest first."""
-        return [TableRecord(**record) for record in self._all("tables")]
+        return self._all("tables", TableRecord)
 
     def studies(self) -> list[StudyRecord]:
         """Return the studies, the oldest first."""
-        return [StudyRecord(**record) for record in self._all("studies")]
+        return self._all("studies", StudyRecord)
 
-    def _all(self, kind: str) -> list[dict[str, Any]]:
-        rows = self._index.execute(f"SELECT record FROM {kind} ORDER BY rowid").fetchall()
-        return [json.loads(row[0]) for row in rows]
+    def _all(self, kind: str, record: Callable[..., _Record]) -> list[_Record]:
+        """Return the records. The folder may be from elsewhere: a key that is a path would lead out of it."""
+        rows = self._index.execute(f"SELECT key, record FROM {kind} ORDER BY rowid").fetchall()
+        try:
+            result = [record(**json.loads(text)) for _, text in rows]
+            keys = [own.key for own in result]
+        except (TypeError, ValueError):
+            keys, result = [], []
+        if keys != [key for key, _ in rows] or not all(map(_KEY.fullmatch, keys)):
+            raise ValueError(Message("project.broken", folder=str(self.folder)))
+        return result
 
     def keep(self, record: TableRecord | StudyRecord) -> None:
         """Write a table or a study down, or what changed of it."""
@@ -123,7 +140,7 @@ class Project:
     def drop_files_but(self, known: list[str]) -> None:
         """Remove uploads that ended half-way, when the studio was killed."""
         for path in (self.folder / "tables").iterdir():
-            if str(path) not in known:
+            if str(path) not in known and not path.is_dir():
                 path.unlink()
 
     def owns(self, record: TableRecord) -> bool:

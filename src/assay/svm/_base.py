@@ -126,7 +126,7 @@ class KernelMachine(Learner):
 
     def _set_kernel(self, X: np.ndarray) -> Kernel:
         """Fix gamma_ from the rows, check the kernel's parameters and return the kernel."""
-        kernel = self.kernel
+        kernel = self._asked_kernel()
         if isinstance(kernel, str) and kernel not in NAMES:
             raise refuse(
                 self,
@@ -148,6 +148,10 @@ class KernelMachine(Learner):
                 stacklevel=5,
             )
         return result
+
+    def _asked_kernel(self) -> Any:
+        """Return the kernel that is asked for, by the first of its names."""
+        return self.kernel
 
     def _set_kernel_numbers(self, kernel: Any, gamma: float, columns: int) -> None:
         kind = KINDS.index(kernel) if isinstance(kernel, str) and kernel in KINDS else -1
@@ -411,6 +415,9 @@ class MoreKernels(KernelMachine):
             return super()._set_kernel(X)
         self._set_kernel_numbers(self.kernel, self._gamma(X), X.shape[1])
         return self._kernel()
+
+    def _asked_kernel(self) -> Any:
+        return "poly" if isinstance(self.kernel, str) and self.kernel == "polynomial" else self.kernel
 
     def _kernel(self) -> Kernel:
         name = self.chosen_kernel_

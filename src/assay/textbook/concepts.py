@@ -185,7 +185,13 @@ class Pattern:
     values: tuple[Hashable, ...] | None
 
     def matches(self, row: Sequence[Hashable]) -> bool:
-        """Return whether the row has every value that is not None; the empty concept matches nothing."""
+        """Return whether the row has every value that is not None; the empty concept matches nothing.
+
+        Parameters
+        ----------
+        row : sequence of hashable
+            The row.
+        """
         if self.values is None:
             return False
         return all(value is None or value == given for value, given in zip(self.values, row, strict=True))
@@ -231,7 +237,13 @@ class Conjunctions:
         return len(pattern.values) == len(self.domains) and all(v is None or v in d for v, d in fits)
 
     def sample(self, rng: np.random.Generator) -> Pattern:
-        """Return a pattern drawn uniformly."""
+        """Return a pattern drawn uniformly.
+
+        Parameters
+        ----------
+        rng : Generator
+            Random generator.
+        """
         index = int(rng.integers(len(self)))
         return next(itertools.islice(iter(self), index, None))
 
@@ -260,7 +272,15 @@ class VersionSpace:
         self.sizes = [len(self.hypotheses)]
 
     def observe(self, row: Any, label: int) -> "VersionSpace":
-        """Delete the hypotheses that give the row another label."""
+        """Delete the hypotheses that give the row another label.
+
+        Parameters
+        ----------
+        row : object
+            The row.
+        label : int
+            Its label.
+        """
         if label not in (-1, 1):
             raise ValueError(f"label must be -1 or +1; got {label!r}.")
         self.hypotheses = [h for h in self.hypotheses if h([row])[0] == label]
@@ -271,6 +291,13 @@ class VersionSpace:
         """Return the place of the candidate that splits the hypotheses left most evenly, the first of equal ones:
         asking for its label deletes most of them in the worse case. None if they agree on every candidate.
 
+        Parameters
+        ----------
+        candidates : sequence of object
+            Rows to choose from.
+
+        Examples
+        --------
         >>> space = VersionSpace([lambda rows, t=t: np.where(np.array(rows) >= t, 1, -1) for t in range(5)])
         >>> space.query([0, 1, 2, 3])
         1
@@ -298,7 +325,13 @@ class VersionSpace:
         return bool(self.hypotheses)
 
     def choose(self, cost: Callable[[Hypothesis], float]) -> Hypothesis:
-        """Return the consistent hypothesis with the smallest cost: the learner's inductive bias."""
+        """Return the consistent hypothesis with the smallest cost: the learner's inductive bias.
+
+        Parameters
+        ----------
+        cost : callable
+            Cost of a hypothesis.
+        """
         if not self.hypotheses:
             raise ValueError("no hypothesis agrees with the rows seen: the problem is not separable in this space.")
         return min(self.hypotheses, key=cost)
@@ -325,7 +358,13 @@ class Problem:
         return set(self.concepts) == set(self.hypotheses)
 
     def erm(self, rows: Any, labels: ArrayLike) -> Hypothesis:
-        """Return the first hypothesis with the fewest errors on the rows."""
+        """Return the first hypothesis with the fewest errors on the rows.
+
+        Parameters
+        ----------
+        labels : array-like
+            Label of each row.
+        """
         y = np.asarray(labels)
         return min(self.hypotheses, key=lambda h: int(np.sum(h(rows) != y)))
 
@@ -410,7 +449,13 @@ class LookupTable:
         self.default = default
 
     def fit(self, rows: Sequence[Sequence[Hashable]], labels: Sequence[Hashable]) -> "LookupTable":
-        """Remember the rows."""
+        """Remember the rows.
+
+        Parameters
+        ----------
+        labels : sequence of hashable
+            Label of each row.
+        """
         counts: dict[tuple, dict[Hashable, int]] = {}
         for row, label in zip(rows, labels, strict=True):
             seen = counts.setdefault(tuple(row), {})

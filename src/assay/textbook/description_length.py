@@ -62,14 +62,26 @@ class Reader:
         self.bits, self.at = bits, 0
 
     def take(self, count: int) -> int:
-        """Return the next `count` bits as a number."""
+        """Return the next `count` bits as a number.
+
+        Parameters
+        ----------
+        count : int
+            Number of bits.
+        """
         if self.at + count > len(self.bits):
             raise ValueError("the codeword ends too early.")
         self.at += count
         return int(self.bits[self.at - count : self.at] or "0", 2)
 
     def fixed(self, n: int) -> int:
-        """Return a number written by `fixed`."""
+        """Return a number written by `fixed`.
+
+        Parameters
+        ----------
+        n : int
+            Number of values.
+        """
         k = n.bit_length() - 1
         short, i = 2 ** (k + 1) - n, self.take(k)
         return i if i < short else 2 * i + self.take(1) - short
@@ -182,12 +194,28 @@ class ModelCode:
             raise ValueError("low and high must be finite, of one length, and low < high for every feature.")
 
     def point(self, feature: int, j: int, m: int) -> float:
-        """Return low + (high - low) m / 2^j of a feature, rounded once."""
+        """Return low + (high - low) m / 2^j of a feature, rounded once.
+
+        Parameters
+        ----------
+        feature : int
+            Number of the feature.
+        j, m : int
+            The point m / 2^j.
+        """
         low, high = Fraction(self.low[feature]), Fraction(self.high[feature])
         return float(low + (high - low) * Fraction(m, 2**j))
 
     def shortest(self, feature: int, left: float, right: float) -> float:
-        """Return the point t with the shortest code such that left <= t < right."""
+        """Return the point t with the shortest code such that left <= t < right.
+
+        Parameters
+        ----------
+        feature : int
+            Number of the feature.
+        left, right : float
+            Ends of the interval.
+        """
         low, high = Fraction(self.low[feature]), Fraction(self.high[feature])
         for j in range(1, _DEEPEST + 1):
             m = math.ceil((Fraction(left) - low) / (high - low) * 2**j)
@@ -213,7 +241,13 @@ class ModelCode:
         return "1" + self._list(model) if isinstance(model, RuleList) else "0" + self._tree(model)
 
     def decode(self, bits: str) -> Tree | RuleList:
-        """Return the model behind a codeword; refuse anything that is not exactly one codeword."""
+        """Return the model behind a codeword; refuse anything that is not exactly one codeword.
+
+        Parameters
+        ----------
+        bits : str
+            A string of 0 and 1.
+        """
         reader = Reader(bits)
         model: Tree | RuleList = self._read_list(reader) if reader.take(1) else self._read_tree(reader)
         reader.end()
@@ -257,7 +291,13 @@ class ModelCode:
         return RuleList(tuple(rules), reader.fixed(self.n_classes))
 
     def rounded(self, tree: Tree, X: ArrayLike) -> Tree:
-        """Return the tree with the shortest thresholds that send every row of X where it went before."""
+        """Return the tree with the shortest thresholds that send every row of X where it went before.
+
+        Parameters
+        ----------
+        tree : Split or Leaf
+            The tree.
+        """
         return self._rounded(tree, np.asarray(X, dtype=np.float64))
 
     def _rounded(self, tree: Tree, X: np.ndarray) -> Tree:
@@ -319,7 +359,13 @@ class LinearCode:
     steps: int
 
     def encode(self, weights: Sequence[int]) -> str:
-        """Return the codeword of integer weights in -steps..steps."""
+        """Return the codeword of integer weights in -steps..steps.
+
+        Parameters
+        ----------
+        weights : sequence of int
+            Integer weights.
+        """
         if len(weights) != self.features or any(abs(int(w)) > self.steps for w in weights):
             raise ValueError(f"weights must be {self.features} integers in [-{self.steps}, {self.steps}].")
         used = [i for i, w in enumerate(weights) if w]
@@ -329,7 +375,13 @@ class LinearCode:
         return text + "".join(fixed(value, 2 * self.steps) for value in values)
 
     def decode(self, bits: str) -> tuple[int, ...]:
-        """Return the weights behind a codeword."""
+        """Return the weights behind a codeword.
+
+        Parameters
+        ----------
+        bits : str
+            A string of 0 and 1.
+        """
         reader = Reader(bits)
         count = reader.fixed(self.features + 1)
         rank, used = reader.fixed(math.comb(self.features, count)), []

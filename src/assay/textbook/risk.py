@@ -171,11 +171,25 @@ class FiniteDistribution:
             raise ValueError("X, y and probability must have one length, probabilities >= 0 adding up to 1.")
 
     def risk(self, predict: Callable[[np.ndarray], np.ndarray], loss: LossFunction = zero_one) -> float:
-        """Return the expected loss of a predictor, exactly."""
+        """Return the expected loss of a predictor, exactly.
+
+        Parameters
+        ----------
+        predict : callable
+            The predictor, a function of rows.
+        loss : LossFunction, default=zero_one
+            Loss of labels and predictions.
+        """
         return float(math.fsum(self.probability * loss(self.y, predict(self.X))))
 
     def disagreement(self, first: Callable, second: Callable) -> float:
-        """Return P[first(x) != second(x)], a pseudo-metric on hypotheses."""
+        """Return P[first(x) != second(x)], a pseudo-metric on hypotheses.
+
+        Parameters
+        ----------
+        first, second : callable
+            Functions from rows to labels.
+        """
         return float(math.fsum(self.probability[np.asarray(first(self.X)) != np.asarray(second(self.X))]))
 
     def mean(self) -> np.ndarray:
@@ -191,7 +205,15 @@ class FiniteDistribution:
         return np.asarray(self.X, dtype=np.float64).reshape(len(self.y), -1)
 
     def sample(self, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return m independent rows and their labels."""
+        """Return m independent rows and their labels.
+
+        Parameters
+        ----------
+        m : int
+            Number of rows.
+        rng : Generator
+            Random generator.
+        """
         rows = rng.choice(len(self.y), size=m, p=self.probability / self.probability.sum())
         return self.X[rows], self.y[rows]
 
@@ -392,6 +414,7 @@ class BiasVariance(NamedTuple):
 
     @property
     def total(self) -> float:
+        """The sum of the parts."""
         return self.bias2 + self.variance + self.noise
 
 

@@ -74,7 +74,15 @@ class Space(ABC):
         return self.tag.replace("-", " ") + (f" ({', '.join(parts)})" if parts else "")
 
     def at(self, n_features: int, n_classes: int = 2, bias: bool = True) -> "Space":
-        """Return the space for so many features and classes; this one does not depend on them."""
+        """Return the space for so many features and classes; this one does not depend on them.
+
+        Parameters
+        ----------
+        n_classes : int, default=2
+            Number of classes.
+        bias : bool, default=True
+            Whether hyperplanes have an intercept.
+        """
         return self
 
     def descriptor(self) -> dict[str, Any]:
@@ -94,12 +102,24 @@ class Space(ABC):
         return math.log(self._growth(n))
 
     def growth(self, m: int) -> int:
-        """Return the largest number of patterns on m points, or a bound above it, as an exact integer."""
+        """Return the largest number of patterns on m points, or a bound above it, as an exact integer.
+
+        Parameters
+        ----------
+        m : int
+            Number of points.
+        """
         m = check.whole("m", m)
         return min(2**m, self._growth(m)) if self._two_labels else self._growth(m)
 
     def log_growth(self, n: int) -> float:
-        """Return ln of the growth function at n points, or of a bound above it, rounded up."""
+        """Return ln of the growth function at n points, or of a bound above it, rounded up.
+
+        Parameters
+        ----------
+        n : int
+            Number of points.
+        """
         return self._log_growth(check.whole("n", n)) + _ROUND
 
     @property
@@ -107,12 +127,24 @@ class Space(ABC):
         return getattr(self, "n_classes", 2) == 2
 
     def dichotomies(self, points: ArrayLike) -> np.ndarray:
-        """Return the labellings of the points that the space makes, one row of -1 and +1 for each, sorted."""
+        """Return the labellings of the points that the space makes, one row of -1 and +1 for each, sorted.
+
+        Parameters
+        ----------
+        points : array-like
+            Points, one in each row.
+        """
         points = self._points(points)
         return _patterns.unpack(self._masks(points), len(points))
 
     def shatters(self, points: ArrayLike) -> bool:
-        """Return whether the space makes all 2^m labellings of the m points."""
+        """Return whether the space makes all 2^m labellings of the m points.
+
+        Parameters
+        ----------
+        points : array-like
+            Points, one in each row.
+        """
         points = self._points(points)
         if len(points) > self.vc_dimension or len(np.unique(points, axis=0)) < len(points):
             return False
@@ -123,6 +155,11 @@ class Space(ABC):
 
         Subsets of a shattered set are shattered, so sets grow by one point from those that still are; when
         none of the next size is left, the answer is proved for these points.
+
+        Parameters
+        ----------
+        points : array-like
+            Points, one in each row.
         """
         points = self._points(points)
         alive: list[tuple[int, ...]] = [()]
@@ -134,7 +171,15 @@ class Space(ABC):
         return largest
 
     def realizes(self, points: ArrayLike, labels: ArrayLike) -> bool:
-        """Return whether some hypothesis of the space gives exactly these labels."""
+        """Return whether some hypothesis of the space gives exactly these labels.
+
+        Parameters
+        ----------
+        points : array-like
+            Points, one in each row.
+        labels : array-like
+            Label of each row.
+        """
         points = self._points(points)
         return _patterns.pack(_patterns.signs(labels, len(points))) in self._masks(points)
 
@@ -175,7 +220,15 @@ class LiftedSpace(Space):
         return self.separation(points, labels).separable
 
     def separation(self, points: ArrayLike, labels: ArrayLike) -> vc.Separation:
-        """Return a separator of these labels, or the weights that prove there is none; decided exactly."""
+        """Return a separator of these labels, or the weights that prove there is none; decided exactly.
+
+        Parameters
+        ----------
+        points : array-like
+            Points, one in each row.
+        labels : array-like
+            Label of each row.
+        """
         points = self._points(points)
         return self._separation(points, _patterns.signs(labels, len(points)))
 
@@ -195,6 +248,7 @@ class CountedSpace(Space):
 
     @property
     def vc_dimension(self) -> int:
+        """The VC dimension, or a bound above it."""
         return dimension_from_growth(self._growth)
 
 
@@ -234,6 +288,7 @@ class OfDimension(CountedSpace):
 
     @property
     def vc_dimension(self) -> int:
+        """The VC dimension, or a bound above it."""
         return self.dimension
 
     def _growth(self, m: int) -> int:
@@ -466,6 +521,7 @@ class UnionsOfIntervals(Space):
 
     @property
     def vc_dimension(self) -> int:
+        """The VC dimension, or a bound above it."""
         return 2 * self.k
 
     def _growth(self, m: int) -> int:
@@ -514,6 +570,7 @@ class Boxes(Space):
 
     @property
     def vc_dimension(self) -> int:
+        """The VC dimension, or a bound above it."""
         return 2 * self.d
 
     def _growth(self, m: int) -> int:
@@ -558,10 +615,12 @@ class HalfSpaces(LiftedSpace):
 
     @property
     def exact_growth(self) -> bool:  # type: ignore[override]
+        """Whether `growth` is the growth function and no bound above it."""
         return self.bias
 
     @property
     def vc_dimension(self) -> int:
+        """The VC dimension, or a bound above it."""
         return self.d + self.bias
 
     def _growth(self, m: int) -> int:
@@ -592,6 +651,7 @@ class PolynomialClassifiers(LiftedSpace):
 
     @property
     def vc_dimension(self) -> int:
+        """The VC dimension, or a bound above it."""
         return math.comb(self.d + self.degree, self.degree)
 
     def _growth(self, m: int) -> int:
@@ -622,6 +682,7 @@ class Balls(LiftedSpace):
 
     @property
     def vc_dimension(self) -> int:
+        """The VC dimension, or a bound above it."""
         return self.d + 1
 
     def _growth(self, m: int) -> int:
@@ -662,6 +723,7 @@ class Stumps(Space):
 
     @property
     def vc_dimension(self) -> int:
+        """The VC dimension, or a bound above it."""
         v = 1
         while math.comb(v + 1, (v + 1) // 2) <= 2 * self.d:
             v += 1

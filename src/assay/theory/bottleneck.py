@@ -85,6 +85,7 @@ class Bottleneck(NamedTuple):
 
     @property
     def objective(self) -> float:
+        """The last of `history`."""
         return self.history[-1]
 
 

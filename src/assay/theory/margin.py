@@ -55,7 +55,13 @@ class BinnedMargins:
 
     @classmethod
     def of(cls, margins: ArrayLike) -> "BinnedMargins":
-        """Return the bins of y f / |w| of some rows."""
+        """Return the bins of y f / |w| of some rows.
+
+        Parameters
+        ----------
+        margins : array-like
+            The margins.
+        """
         z = _finite("margins", margins)
         place = np.where(z > 0.0, np.clip(np.frexp(z)[1] + SCALES[-1] + 1, 1, len(SCALES) + 1), 0)
         counts = np.bincount(place, minlength=len(SCALES) + 2)
@@ -66,10 +72,17 @@ class BinnedMargins:
 
     @property
     def size(self) -> int:
+        """The number of margins."""
         return int(self.counts.sum())
 
     def mean_ramp(self, exponent: int) -> float:
-        """Return the mean of min(1, max(0, 1 - 2^exponent z))."""
+        """Return the mean of min(1, max(0, 1 - 2^exponent z)).
+
+        Parameters
+        ----------
+        exponent : int
+            e of the scale 2^e.
+        """
         low = slice(1, SCALES[-1] - exponent + 2)  # bins of 0 < z < 2^-exponent
         inside = float(self.counts[low].sum()) - 2.0**exponent * float(self.sums[low].sum())
         return (float(self.counts[0]) + max(0.0, inside)) / self.size

@@ -322,7 +322,15 @@ class OutOfBag:
         self.rows, self.single, self.both = (np.zeros((members, members)) for _ in range(3))
 
     def add(self, losses: np.ndarray, out: np.ndarray) -> "OutOfBag":
-        """Take in losses (rows, members) in [0, 1] and which of them count: the member did not see the row."""
+        """Take in losses (rows, members) in [0, 1] and which of them count: the member did not see the row.
+
+        Parameters
+        ----------
+        losses : ndarray
+            Losses in [0, 1].
+        out : ndarray
+            Which of them count.
+        """
         for i in range(0, len(losses), _CHUNK):
             seen_not = np.ascontiguousarray(out[i : i + _CHUNK], dtype=np.float32)  # sums of 0 and 1 are exact
             self.rows += seen_not.T @ seen_not
@@ -334,7 +342,13 @@ class OutOfBag:
         return self
 
     def loss(self, form: str, threshold: float) -> tuple[float, float, float]:
-        """Return the mean loss of a form, scaled to [0, 1], the harmonic mean of its rows, and its factor."""
+        """Return the mean loss of a form, scaled to [0, 1], the harmonic mean of its rows, and its factor.
+
+        Parameters
+        ----------
+        form : str
+            Name of the form of the bound.
+        """
         total: np.ndarray
         rows: np.ndarray
         if form == "first":

@@ -445,7 +445,15 @@ class Hoped(NamedTuple):
     kept: tuple[int, ...] = ()
 
     def rows(self, epsilon: float, delta: float, training_error: float = 0.0) -> list[Line]:
-        """Return the rows that each theorem asks for until the error is within epsilon of the training error."""
+        """Return the rows that each theorem asks for until the error is within epsilon of the training error.
+
+        Parameters
+        ----------
+        epsilon : float
+            Error to be guaranteed.
+        training_error : float, default=0.0
+            Share of training errors expected.
+        """
         p = check.number("training_error", training_error, low=0.0, high=1.0)
         results = [margin_rows(epsilon, delta, 1.0 / margin, 1.0) for margin in self._margins]
         return self._lines([*results, *(self._rows_to_rebuild(k, epsilon, delta, p) for k in self.kept)])
@@ -455,7 +463,15 @@ class Hoped(NamedTuple):
         return smallest(lambda n: _rebuilt(p, n, k, delta) <= p + epsilon, start=k + 1)
 
     def errors(self, n: int, delta: float, training_error: float = 0.0) -> list[Line]:
-        """Return the error that each theorem guarantees after n rows."""
+        """Return the error that each theorem guarantees after n rows.
+
+        Parameters
+        ----------
+        n : int
+            Number of training rows.
+        training_error : float, default=0.0
+            Share of training errors expected.
+        """
         p, n = check.number("training_error", training_error, low=0.0, high=1.0), check.whole("n", n)
         root = math.sqrt(-math.log(check.failure(delta)) / 2.0)
         results = [check.up(p + (2.0 / margin + root) / math.sqrt(n), p) for margin in self._margins]

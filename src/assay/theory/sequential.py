@@ -64,7 +64,13 @@ class Promise:
         self._money = np.zeros(len(STAKES))
 
     def see(self, losses: Iterable[float]) -> None:
-        """Take further losses, in the order in which they came."""
+        """Take further losses, in the order in which they came.
+
+        Parameters
+        ----------
+        losses : iterable of float
+            Losses in [0, 1].
+        """
         for loss in check.losses(list(losses), least=0).tolist():
             self._see(loss)
 
@@ -105,7 +111,13 @@ class Promise:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Promise":
-        """Return what `plain` wrote down; raise ValueError if that is not what it wrote."""
+        """Return what `plain` wrote down; raise ValueError if that is not what it wrote.
+
+        Parameters
+        ----------
+        plain : mapping
+            What was written down.
+        """
         try:
             result = cls(plain["bound"], plain["alarm"])
             result.count = check.whole("count", plain["count"], low=0)

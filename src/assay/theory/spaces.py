@@ -80,6 +80,7 @@ class FunctionSpace(Space):
 
     @property
     def vc_dimension(self) -> int:
+        """The VC dimension, or a bound above it."""
         return self.dimension if self._pairs == 1 else dimension_from_growth(self._growth)
 
     def _growth(self, m: int) -> int:
@@ -241,14 +242,17 @@ class Finite(Space):
 
     @property
     def exact_growth(self) -> bool:  # type: ignore[override]
+        """Whether `growth` is the growth function and no bound above it."""
         return False
 
     @property
     def exact_vc(self) -> bool:  # type: ignore[override]
+        """Whether `vc_dimension` is exact."""
         return False
 
     @property
     def vc_dimension(self) -> int:
+        """The VC dimension, or a bound above it."""
         return self.size.bit_length() - 1
 
     def _growth(self, m: int) -> int:
@@ -298,6 +302,17 @@ class Linear:
     """The family of linear classifiers; `at` gives the space for a number of features and classes."""
 
     def at(self, n_features: int, n_classes: int = 2, intercept: bool = True) -> Space:
+        """Return the space for so many features and classes.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns.
+        n_classes : int
+            Number of classes.
+        intercept : bool, default=True
+            Whether there is an intercept.
+        """
         if n_classes == 2:
             return HalfSpaces(n_features, intercept)
         return MulticlassHalfSpaces(n_features, n_classes, intercept)
@@ -311,6 +326,17 @@ class Quadratic:
     """The family of classifiers by polynomials of degree two; `at` gives the space."""
 
     def at(self, n_features: int, n_classes: int = 2, intercept: bool = True) -> Space:
+        """Return the space for so many features and classes.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns.
+        n_classes : int
+            Number of classes.
+        intercept : bool, default=True
+            Whether there is an intercept.
+        """
         return FunctionSpace(math.comb(n_features + 2, 2), n_classes)
 
     def __str__(self) -> str:
@@ -322,6 +348,17 @@ class LinearFunctions:
     """The family of linear functions for regression; its capacity is measured by norms, not by counting."""
 
     def at(self, n_features: int, n_classes: int = 0, intercept: bool = True) -> Space:
+        """Return the space for so many features and classes.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns.
+        n_classes : int
+            Number of classes.
+        intercept : bool, default=True
+            Whether there is an intercept.
+        """
         return Unbounded("real-valued functions have losses, not patterns; use a norm or hold-out bound")
 
     def __str__(self) -> str:

@@ -62,13 +62,15 @@ def places(count):
     plain = tuple(range(count))
     for order in (plain, plain[::-1]):
         yield from ((order, shift, gap) for shift in range(0, LINE, 4) for gap in (0, 8))
-    orders = list(permutations(plain)) if count < 5 else [np.random.default_rng(s).permutation(count) for s in range(40)]
+    drawn = (np.random.default_rng(seed).permutation(count) for seed in range(40))
+    orders = permutations(plain) if count < 5 else drawn
     yield from ((tuple(order), 8, gap) for order in orders for gap in (0, 4, LINE, 4096))
 
 
 def bits(results, placed):
-    kept = [one for one in np.atleast_1d(np.array(results if isinstance(results, tuple) else (results,), dtype=object))]
-    parts = [np.asarray(one, dtype=np.float64).tobytes() for one in kept if one is not None]
+    """Return all that a loop returned and wrote, as bytes."""
+    returned = results if isinstance(results, tuple) else (results,)
+    parts = [np.asarray(one, dtype=np.float64).tobytes() for one in returned if one is not None]
     return b"".join(parts + [one.tobytes() for one in placed if isinstance(one, np.ndarray)])
 
 
@@ -143,7 +145,8 @@ def of_topics(k, kind):
     counts = rng.integers(1, 4, len(words))
     offsets = each * np.arange(documents + 1)
     if kind == "shares":
-        return topics_door, [rng.gamma(1.0, size=(each, k)), counts[:each] * 1.0, rng.gamma(1.0, size=k), each, np.empty(each)]
+        rows, t = rng.gamma(1.0, size=(each, k)), rng.gamma(1.0, size=k)
+        return topics_door, [rows, counts[:each] * 1.0, t, each, np.empty(each)]
     if kind == "infer":
         numbers = [rng.gamma(1.0, size=(vocabulary, k)), np.full(k, 0.1)]
         gamma, factors = rng.gamma(9.0, size=(documents, k)), np.zeros((documents, k))

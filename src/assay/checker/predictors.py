@@ -238,8 +238,8 @@ def _guess(model: Predictor, scores: np.ndarray) -> np.ndarray:
 def decided(
     model: Predictor, X: np.ndarray, result: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the predicted class of each row, and whether `predict` certainly says the same; `result` are the scores and
-    their errors, if they are known."""
+    """Return the predicted class of each row, and whether `predict` certainly says the same; `result` are the scores
+    and their errors, if they are known."""
     scores, errors = model.scores(X, np.abs(X).max(axis=0, initial=0.0)) if result is None else result
     guess = _guess(model, scores)
     sure = _judged(model, scores, errors, guess)[1]

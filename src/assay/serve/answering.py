@@ -169,9 +169,7 @@ class Answers:
             row["probabilities"] = dict(zip(map(str, self.classes), own, strict=True))
         notes = [f"column {name!r} has values unknown to the model: {', '.join(values[:5])}"
                  for name, values in table.unknown.items()]  # fmt: skip
-        notes += [
-            f"column {column.name!r}: {unread}" for column in table.columns.values() if (unread := column.unread)
-        ]
+        notes += [f"column {column.name!r}: {unread}" for column in table.columns.values() if (unread := column.unread)]
         return {"certificate": self.watch.certificate, "predictions": rows, "notes": notes}
 
     def _more(self, X: np.ndarray, coverage: float | None) -> list[dict[str, Any]]:

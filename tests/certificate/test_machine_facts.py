@@ -34,6 +34,7 @@ def refused(certificate, model, *data, **changes):
 # One class --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
 @pytest.mark.parametrize("nu", [0.05, 0.5, 1.0])
 @pytest.mark.parametrize("weighted", [False, True])

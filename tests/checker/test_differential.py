@@ -30,6 +30,7 @@ SILENT = {
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model", QUICK, ids=name_of)
 def test_borderline_rows_are_judged_as_they_are_predicted(model):
     found = differential.run(model, seed=7, turn=0, size=100)

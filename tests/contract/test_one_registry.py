@@ -12,12 +12,16 @@ import assay
 SRC = Path(assay.__file__).parent
 KINDS = {kind.__name__: Path(inspect.getsourcefile(kind)) for kind in assay.learners()}
 NAMES_ALONE = re.compile(rf"(([a-z_]+\.)*({'|'.join(KINDS)})[\s,]*)+")
+SOME_NAME = re.compile(rf"""["'}}]([a-z_]+\.)*({"|".join(KINDS)})""")  # how such a string begins in a file
 TRANSLATIONS = SRC / "messages" / "methods_zh.py"
 
 
 def named_in(file):
     """Yield the strings of a file that are names of learners and nothing else; docstrings and exports are none."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    text = file.read_text(encoding="utf-8")
+    if not SOME_NAME.search(text):
+        return  # parsing every file takes seconds
+    tree = ast.parse(text)
     aside = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__all__" for target in node.targets):

@@ -34,6 +34,7 @@ from assay.persist import built
 from assay.svm import SVC, SVR, NuSVC
 from tests.contract.test_contract import suited
 
+pytestmark = pytest.mark.filterwarnings("ignore")
 SAID = (
     "predict",
     "predict_proba",
@@ -172,15 +173,15 @@ def named(case):
     return " ".join(repr(model).split()) + f"-{y}" + ("-sparse" if sp.issparse(rows) else "")
 
 
-@pytest.fixture(params=CASES, ids=named)
+@pytest.fixture(params=CASES, ids=named, scope="module")
 def case(request):
-    """Return a fitted model, the same built anew, the rows of the fit and rows to ask about."""
+    """Return a fitted model, the same built anew, the rows of the fit and rows to ask about: once for all tests."""
     model, y, rows, fresh = request.param
     seed = {"random_state": 0} if "random_state" in model.get_params(deep=False) else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = clone(model).set_params(**seed).fit(rows, Y[y])
-        yield model, built(model.stored()), (rows, Y[y]), fresh
+        return model, built(model.stored()), (rows, Y[y]), fresh
 
 
 def assert_equal(one, other):

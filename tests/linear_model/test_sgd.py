@@ -347,3 +347,29 @@ def test_probabilities_of_the_modified_huber_loss_are_scikit_learns():
     ours, other = (kind(max_iter=3, **settings).fit(X, y) for kind in (SGDClassifier, sk.SGDClassifier))
     np.testing.assert_allclose(ours.predict_proba(X), other.predict_proba(X), atol=1e-9)
     assert not hasattr(SGDClassifier(loss="hinge").fit(X, y), "predict_proba")
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("how", ["pa1", "pa2"])
+@pytest.mark.parametrize("penalty", [None, "l2"])
+def test_passive_aggressive_steps_are_scikit_learns(how, penalty, sparse):
+    X, y, weight = labelled(18, classes=3)
+    rows = sp.csr_matrix(X) if sparse else X
+    for eta in (0.02, 1.0):
+        shared = {**IN_ORDER, "learning_rate": how, "eta0": eta, "penalty": penalty}
+        same(*pair(SGDClassifier, sk.SGDClassifier, shared, rows, y, sample_weight=weight))
+        loss = {"loss": "epsilon_insensitive", **shared}
+        same(*pair(SGDRegressor, sk.SGDRegressor, loss, rows, X[:, 0] - X[:, 1] ** 2))
+
+
+def test_a_passive_aggressive_step_ends_where_the_loss_does():
+    X = np.array([[3.0, 4.0]])
+    model = SGDRegressor(
+        loss="epsilon_insensitive", epsilon=0.5, penalty=None, learning_rate="pa1", eta0=9.0, fit_intercept=False,
+        max_iter=1, tol=None,
+    ).fit(X, [2.0])  # fmt: skip
+    assert model.predict(X)[0] == pytest.approx(1.5)
+    with pytest.raises(ValueError, match="only works with loss 'hinge'"):
+        SGDClassifier("log_loss", learning_rate="pa1").fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="batch_size=1"):
+        SGDClassifier(learning_rate="pa2", batch_size=2).fit([[0.0], [1.0]], [0, 1])

@@ -261,6 +261,7 @@ def test_every_source_gives_the_same_sample(tmp_path):
 
 
 @quiet
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("start", ["kmeans", "k-means++", "random", "random_from_data"])
 def test_a_mixture_is_the_same_from_every_source(start, tmp_path):
     from assay.mixture import GaussianMixture, GaussianMixtureClassifier

@@ -150,7 +150,7 @@ print(model.trees_["threshold"].tobytes().hex())
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits memory by RLIMIT_DATA, which Linux has")
-@pytest.mark.parametrize("name", ["forest", "boosting"])
+@pytest.mark.parametrize("name", [pytest.param("forest", marks=pytest.mark.long), "boosting"])
 def test_rows_larger_than_the_memory_they_may_use(name, tmp_path):
     n, d = 300_000, 50
     X = np.random.default_rng(3).normal(size=(n, d))

@@ -71,7 +71,9 @@ def until(told: Any) -> Any:
 
 
 @POSIX
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, *(pytest.param(one, marks=pytest.mark.long) for one in (signal.SIGHUP, signal.SIGINT))]
+)
 def test_the_browsers_command_line_has_no_token_and_nothing_is_left_behind(tmp_path: Path, number: int) -> None:
     browser, told = tmp_path / "browser", tmp_path / "told"
     browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {told}.new && mv {told}.new {told}\n')
@@ -106,6 +108,7 @@ def test_a_studio_that_is_to_outlive_its_terminal_does(tmp_path: Path) -> None:
     one.process.wait(SECONDS)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["missing.csv", ".", "x\x1b[2J.csv"])
 def test_a_table_that_is_not_there_is_said_in_one_line(tmp_path: Path, name: str) -> None:
     command = [sys.executable, "-m", "assay", "studio", name, "--no-browser"]

@@ -77,6 +77,7 @@ def test_a_target_that_is_left_out_begins_no_study(person: Person) -> None:
     assert not person.workspace.runs
 
 
+@pytest.mark.long
 def test_wide_tables_show_columns_by_search_and_pages_with_the_target_always(person: Person) -> None:
     names = [f"x{i:03d}" for i in range(180)] + ["goal"]
     rows = "\n".join(",".join(str((i * 7 + j * j) % (3 + j % 5)) for j in range(181)) for i in range(40))
@@ -163,6 +164,7 @@ def test_the_tree_is_drawn_in_the_words_of_the_table(person: Person) -> None:
         assert name in page
 
 
+@pytest.mark.long
 def test_support_vectors_are_ringed(person: Person) -> None:
     table = person.post("/tables", {"bundled": "credit"}, files={"file": ("", b"")}).url.path
     path = person.learn(table, learners="SVC")
@@ -265,7 +267,7 @@ def test_errors_on_unseen_rows_are_not_explained_as_a_fact_about_rows_that_were_
     assert means == {"means.counted"}
 
 
-@pytest.mark.parametrize(("signal", "proved"), [(True, True), (False, False)])
+@pytest.mark.parametrize(("signal", "proved"), [pytest.param(True, True, marks=pytest.mark.long), (False, False)])
 def test_the_headline_says_whether_anything_is_proved(person: Person, signal: bool, proved: bool) -> None:
     rows = "\n".join(
         f"{i % 7},{(i * i) % 11},{'yes' if (i % 7 > 3 if signal else i * 37 % 64 < 30) else 'no'}" for i in range(400)

@@ -48,6 +48,7 @@ def dual_objective(model, X, linear):
 
 
 @pytest.mark.mission("KER-22", "KER-28", "KER-32", "KER-51", "KER-73")
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(200))
 def test_classifier_reaches_libsvms_dual_objective(seed):
     X, y, _, weight, C, params = random_problem(seed)

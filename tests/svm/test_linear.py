@@ -17,6 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 @pytest.mark.mission("KER-23", "KER-25")
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", HINGE)
 @pytest.mark.parametrize("seed", range(60))
 def test_classifier_is_as_good_as_liblinear_and_proves_it(seed, loss):
@@ -37,6 +38,7 @@ def test_classifier_is_as_good_as_liblinear_and_proves_it(seed, loss):
 
 
 @pytest.mark.mission("KER-80", "KER-81")
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", TUBE)
 @pytest.mark.parametrize("seed", range(30))
 def test_regressor_is_as_good_as_liblinear_and_proves_it(seed, loss):

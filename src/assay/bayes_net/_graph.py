@@ -76,7 +76,7 @@ def d_separated(parents: Parents, first: Iterable[int], second: Iterable[int], g
 
     Parameters
     ----------
-    parents : Parents
+    parents : tuple of tuple of int
         Parents of each node.
     first, second : iterable of int
         The two sets of nodes.

@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 
 from assay.bayes_net import _graph, _inference
-from assay.bayes_net._answer import Answer, Explanation, as_frame, labels, place_of
 from assay.bayes_net._graph import Parents
-from assay.bayes_net._inference import LOG_2PI, JunctionTree
+from assay.bayes_net._inference import LOG_2PI, Answer, Explanation, JunctionTree, as_frame, labels, place_of
 from assay.data.columns import ColumnType
 
 _SMALL = 2**24  # bytes of a junction tree that is made and kept without being asked for
@@ -275,7 +274,7 @@ class Network:
 
         Parameters
         ----------
-        memory : int, default=_inference.MEMORY
+        memory : int, default=2**30
             Bytes that tables may take; more is refused.
         """
         result = self._calibrated(self._known(evidence), memory)[1]
@@ -290,7 +289,7 @@ class Network:
 
         Parameters
         ----------
-        memory : int, default=_inference.MEMORY
+        memory : int, default=2**30
             Bytes that tables may take; more is refused.
 
         Examples
@@ -316,7 +315,7 @@ class Network:
 
         Parameters
         ----------
-        memory : int, default=_inference.MEMORY
+        memory : int, default=2**30
             Bytes that tables may take; more is refused.
         """
         known = self._known(evidence)
@@ -333,7 +332,7 @@ class Network:
         ----------
         known : mapping
             Known states, by number of the node.
-        memory : int, default=_inference.MEMORY
+        memory : int, default=2**30
             Bytes that tables may take; more is refused.
         """
         needed = _graph.ancestors(self.parents, {*asked, *known})
@@ -445,7 +444,7 @@ class Network:
             Name of the node.
         method : str, default="elimination"
             "elimination" or "weighting".
-        memory : int, default=_inference.MEMORY
+        memory : int, default=2**30
             Bytes that tables may take; more is refused.
         """
         node, known = _position(self.names, name), self._known(evidence)
@@ -486,7 +485,7 @@ class Network:
 
         Parameters
         ----------
-        path : object or None
+        path : path or None
             File to write; None: only return the text.
         """
         from assay.bayes_net import _draws

@@ -161,7 +161,7 @@ class Certificate:
         Claims that were tried and not reported, with their share of delta.
     split : mapping or None
         How the hold-out rows were drawn; None: not by Assay.
-    format : str, default=FORMAT
+    format : str
         Version of the format.
     looks : mapping or None
         Parts into which the hold-out rows were split in advance; None: one.

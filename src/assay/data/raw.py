@@ -136,7 +136,7 @@ class RawTable:
 
         Parameters
         ----------
-        schema : Schema
+        schema : tuple of ColumnType
             Types of the columns.
         lenient : bool, default=False
             Whether cells that cannot be read are missing, whatever their share.

@@ -73,7 +73,7 @@ def read(
 
     Parameters
     ----------
-    source : Source
+    source : path, frame or dict
         A file, Arrow data, a frame, or a dict of columns.
     nominal : iterable of str, default=()
         Names of further columns whose numbers are only names.
@@ -81,7 +81,7 @@ def read(
         Levels of ordered columns, from lowest to highest.
     drop : iterable of str, default=()
         Names of columns to leave out.
-    schema : Schema or None
+    schema : tuple of ColumnType or None
         Types of the columns to read; None: they are found out.
     exact : bool, default=False
         Whether each column is what its type says, and none is left out.
@@ -121,7 +121,7 @@ def raw_table(
 
     Parameters
     ----------
-    source : Source
+    source : path, frame or dict
         A file, Arrow data, a frame, or a dict of columns.
     nominal : iterable of str, default=()
         Names of further columns whose numbers are only names.
@@ -169,7 +169,7 @@ def names(source: Source) -> list[str]:
 
     Parameters
     ----------
-    source : Source
+    source : path, frame or dict
         A file, Arrow data, a frame, or a dict of columns.
 
     Returns
@@ -208,11 +208,11 @@ def chunks(source: Source, size: int, schema: Schema) -> Iterator[Table]:
 
     Parameters
     ----------
-    source : Source
+    source : path, frame or dict
         A file, Arrow data, a frame, or a dict of columns.
     size : int
         Largest number of rows of a table.
-    schema : Schema
+    schema : tuple of ColumnType
         Types of the columns to read.
 
     Yields
@@ -229,7 +229,7 @@ def raw_chunks(source: Source, size: int, names: list[str]) -> Iterator[RawTable
 
     Parameters
     ----------
-    source : Source
+    source : path, frame or dict
         A file, Arrow data, a frame, or a dict of columns.
     size : int
         Largest number of rows of a table.

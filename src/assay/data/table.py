@@ -196,7 +196,7 @@ class Table:
 
         Parameters
         ----------
-        schema : Schema
+        schema : tuple of ColumnType
             Types of the columns.
         """
         absent = [wanted.name for wanted in schema if wanted.name not in self.columns]

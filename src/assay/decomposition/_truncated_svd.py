@@ -64,7 +64,7 @@ def svd_with_rank(S: Any, tol: float | None = None) -> RankedSVD:
 
     Parameters
     ----------
-    S : object
+    S : array-like
         A matrix.
     tol : float or None
         Relative size of singular values that count as zero; None: rounding.

@@ -379,9 +379,13 @@ class CombinedLearner(Learner):
     # Rows
     # ----------------------------------------------------------------------------------------
 
+    def _base(self) -> Any:
+        """Return the learner, not fitted, that `estimator` names."""
+        raise NotImplementedError
+
     def _bases(self) -> list[Any]:
         """Return the learners, not fitted, that the parameters name."""
-        raise NotImplementedError
+        return [self._base()]
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
         """Return X as members take it: an array of numbers, or as it is if a learner from outside may read more."""

@@ -108,9 +108,6 @@ class LogTargetRegressor(RegressorMixin, CombinedLearner):
     def _base(self) -> Any:
         return Ridge() if self.estimator is None else self.estimator
 
-    def _bases(self) -> list[Any]:
-        return [self._base()]
-
     @property
     def estimator_(self) -> Any:
         """The fitted learner of the logarithm."""

@@ -66,7 +66,7 @@ def compare(first: Any, second: Any, source: Any, *, delta: float = 0.05) -> Com
     ----------
     first, second : model file
         What `assay.load` returned.
-    source : object
+    source : path, frame or dict
         Table with the target.
     delta : float, default=0.05
         Probability with which the limits may fail.

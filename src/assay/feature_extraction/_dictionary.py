@@ -210,7 +210,7 @@ class Dictionary(TransformerMixin, Learner):
 
         Parameters
         ----------
-        code : object
+        code : array-like
             A unit vector.
         """
         check_is_fitted(self)

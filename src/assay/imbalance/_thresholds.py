@@ -70,9 +70,6 @@ class Weighing(ClassifierMixin, CombinedLearner):
     def _base(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
 
-    def _bases(self) -> list[Any]:
-        return [self._base()]
-
     @property
     def estimator_(self) -> Any:
         """The fitted classifier; it knows the classes as 0, 1, ..."""

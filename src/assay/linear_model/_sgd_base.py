@@ -50,6 +50,10 @@ _STEEP = {"squared_error": 1.0, "squared_hinge": 2.0, "exponential": 8.0, "modif
 """Losses whose slope grows with the score, and a bound of their curvature near zero."""
 
 
+_AGGRESSIVE = ("pa1", "pa2")
+_FIRST_STEP = 0.01  # the longest passive-aggressive step, if eta0 is not given
+
+
 class Settings(NamedTuple):
     """The parameters of a fit, checked."""
 
@@ -65,6 +69,7 @@ class Settings(NamedTuple):
     adaptive: bool
     shuffle: bool
     held_share: float  # 0 without early stopping
+    schedule_code: int  # of compiled loops
 
 
 @dataclass
@@ -74,7 +79,7 @@ class Work:
     rows: Any
     table: Packed
     settings: Settings
-    squares: np.ndarray  # |x|^2 of each row; empty if nothing judges by the penalty
+    squares: np.ndarray  # |x|^2 of each row; empty if nothing needs them
     held: np.ndarray  # (n,) bool: rows that updates do not visit
     seeds: list[int]  # of the orders of each hyperplane
     log: FitLog
@@ -135,7 +140,7 @@ class Descent(Objective, DescentParameters, LinearModel):
         "optimizer": Choice(*RULES),
         "momentum": Number(low=0.0, high=1 - 1e-12),
         "batch_size": Count(),
-        "learning_rate": Choice(*SCHEDULES, "adaptive"),
+        "learning_rate": Choice(*SCHEDULES, "adaptive", *_AGGRESSIVE),
         "eta0": Maybe(Positive()),
         "decay": Number(low=0.0),
         "max_iter": Count(),
@@ -181,7 +186,10 @@ class Descent(Objective, DescentParameters, LinearModel):
                 self,
                 f"eta0 * alpha must be below 1, or a step would turn the coefficients round; got {eta * alpha:g}.",
             )
-        if self.learning_rate == "optimal" or eta is None:
+        code = self._schedule_code()
+        if code >= len(SCHEDULES):
+            eta = _FIRST_STEP if eta is None else eta
+        elif self.learning_rate == "optimal" or eta is None:
             eta = _first_rate(self.loss, whole, heaviest * (1.0 + float(squares.max())))
         speeds = {"optimal": float(self.alpha), "invscaling": max(float(self.power_t), 0.0)}
         decay = speeds.get(self.learning_rate, float(self.decay))
@@ -194,7 +202,7 @@ class Descent(Objective, DescentParameters, LinearModel):
             whole * self._share,
             int(self.average),
             Rule(self.optimizer, float(self.momentum)),
-            Schedule("constant" if adaptive else self.learning_rate, eta, decay),
+            Schedule(self.learning_rate if self.learning_rate in SCHEDULES else "constant", eta, decay),
             self.batch_size,
             self.max_iter,
             -np.inf if self.tol is None else float(self.tol),
@@ -202,7 +210,20 @@ class Descent(Objective, DescentParameters, LinearModel):
             adaptive,
             self.shuffle,
             float(self.validation_fraction) if self.early_stopping else 0.0,
+            code,
         )
+
+    def _schedule_code(self) -> int:
+        """Return the number by which compiled loops know the schedule; refuse passive-aggressive steps for other losses
+        than theirs."""
+        if self.learning_rate not in _AGGRESSIVE:
+            return 0 if self.learning_rate == "adaptive" else SCHEDULES.index(self.learning_rate)
+        own = "hinge" if is_classifier(self) else "epsilon_insensitive"
+        if self.loss != own:
+            raise refuse(self, f"Learning rate '{self.learning_rate}' only works with loss '{own}'.")
+        if self.optimizer != "plain" or self.batch_size > 1:
+            raise refuse(self, f"learning_rate={self.learning_rate!r} goes with optimizer='plain' and batch_size=1.")
+        return len(SCHEDULES) + _AGGRESSIVE.index(self.learning_rate)
 
     def _descend_all(
         self,
@@ -241,7 +262,7 @@ class Descent(Objective, DescentParameters, LinearModel):
                 rows,
                 table,
                 settings,
-                np.empty(0) if self.tol is None else squares,
+                np.empty(0) if self.tol is None and settings.schedule_code < len(SCHEDULES) else squares,
                 *self._drawn(rows, len(targets)),
                 log,
                 *self._first(shape, start, warm=warm),
@@ -380,7 +401,7 @@ class Descent(Objective, DescentParameters, LinearModel):
             named(self.loss).code, float(self.epsilon), float(settings.alpha), share if self.fit_intercept else 0.0
         )
         data = (y, costs, work.squares, visited)
-        state = (Rates(schedule.code, float(eta), float(schedule.decay)), t, w, b)
+        state = (Rates(settings.schedule_code, float(eta), float(schedule.decay)), t, w, b)
         if settings.l1 or 0 < settings.average <= t + len(visited):
             averaging = loop.Averaging(float(settings.l1), int(settings.average))
             return loop.averaged_epoch(*table, *data, objective, averaging, *state, *work.state[k])
@@ -452,13 +473,14 @@ PARAMETERS = """
         Inertia of "momentum" and of the Adam rules.
     batch_size : int
         Rows per update; 1 is stochastic gradient descent.
-    learning_rate : "optimal", "constant", "invscaling", "adaptive", "inverse" or "sqrt"
+    learning_rate : "optimal", "constant", "invscaling", "adaptive", "inverse", "sqrt", "pa1" or "pa2"
         Schedule of the rate; "optimal" is 1 / (alpha t + 1 / eta), eta the one that is chosen without eta0, meant for
         "plain" with alpha > 0; "invscaling" eta0 / t^power_t; "adaptive" divides the rate by 5 whenever the fit would
-        end, until it is 1e-6.
+        end, until it is 1e-6. "pa1" and "pa2" are passive-aggressive, for "hinge" and "epsilon_insensitive": a step
+        makes the loss of its row zero, but is at most eta0 long ("pa1"), or is damped by 1 / (2 eta0) ("pa2").
     eta0 : float > 0 or None
         First learning rate; None chooses one: alpha^(-1/4) for losses of labels with bounded slopes, else 1
-        / (2 c max s (1 + |x|^2)), c the curvature and s the weight of a row.
+        / (2 c max s (1 + |x|^2)), c the curvature and s the weight of a row; 0.01 for "pa1" and "pa2".
     power_t, decay : float, float >= 0
         Speed of "invscaling"; of "inverse" and "sqrt".
     max_iter : int

@@ -13,6 +13,7 @@ from assay.linear_model._row_loops import add, dot
 from assay.losses.compiled import LOG_LOSS, loss_and_slope
 
 _AHEAD = 6  # rows fetched before they are needed
+PASSIVE = 5  # the first of the numbers of passive-aggressive steps, after those of all schedules
 
 
 class Objective(NamedTuple):
@@ -34,7 +35,8 @@ class Averaging(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """A schedule of learning rates; its number is its place in `assay.optim.descent.SCHEDULES`."""
+    """A schedule of learning rates; its number is its place in `assay.optim.descent.SCHEDULES`, or one of the two after
+    these: passive-aggressive steps, whose length follows from the loss of the row (`_share_of_step`)."""
 
     schedule: int
     eta: float
@@ -53,7 +55,7 @@ class UpdateRule(NamedTuple):
 @compiled
 def rate(rates: Rates, t: int) -> float:
     """Return the learning rate after t updates."""
-    if rates.schedule == 0:
+    if rates.schedule == 0 or rates.schedule >= PASSIVE:
         return rates.eta
     if rates.schedule == 3:
         return 1.0 / (rates.decay * t + 1.0 / rates.eta)
@@ -61,6 +63,19 @@ def rate(rates: Rates, t: int) -> float:
         return rates.eta / (t + 1.0) ** rates.decay
     slow = 1.0 + rates.decay * t
     return rates.eta / (slow if rates.schedule == 1 else sqrt(slow))
+
+
+@compiled
+def _share_of_step(rates: Rates, loss: float, square: float) -> float:
+    """Return the share of eta that a row's step takes: all of it, or, passive-aggressive, what makes its loss zero, at
+    most all of it (the first kind), or damped (the second). Crammer et al. 2006, for losses whose slope is 1 or -1."""
+    if rates.schedule < PASSIVE:
+        return 1.0
+    if square == 0.0:
+        return 0.0
+    if rates.schedule == PASSIVE:
+        return min(1.0, loss / (square * rates.eta))
+    return loss / (square * rates.eta + 0.5)
 
 
 @compiled(reduction=True)
@@ -125,6 +140,8 @@ def dense_epoch(
         else:
             loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[order[k]], f)
             plain += loss
+            if rates.schedule >= PASSIVE:
+                slope *= _share_of_step(rates, loss, squares[order[k]])
             if weighted:
                 loss, slope = costs[order[k]] * loss, costs[order[k]] * slope
             total += loss
@@ -196,6 +213,8 @@ def sparse_epoch(
         inner *= stretch
         loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[i], inner + bias)
         plain += loss
+        if rates.schedule >= PASSIVE:
+            slope *= _share_of_step(rates, loss, squares[i])
         if weighted:
             loss, slope = costs[i] * loss, costs[i] * slope
         step = rate(rates, t + k)
@@ -271,6 +290,8 @@ def averaged_epoch(
         inner *= s
         loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[i], inner + bias)
         plain += loss
+        if rates.schedule >= PASSIVE:
+            slope *= _share_of_step(rates, loss, squares[i])
         if weighted:
             loss, slope = costs[i] * loss, costs[i] * slope
         step = rate(rates, t + k)

@@ -64,7 +64,7 @@ class BoltzmannMachine:
 
         Parameters
         ----------
-        patterns : object
+        patterns : array-like
             Patterns of 0 and 1, one in each row.
         """
         given = np.asarray(patterns, dtype=np.float64)
@@ -80,7 +80,7 @@ class BoltzmannMachine:
 
         Parameters
         ----------
-        S : object
+        S : array-like
             States, one in each row.
         """
         S = np.atleast_2d(np.asarray(S, dtype=np.float64))
@@ -99,7 +99,7 @@ class BoltzmannMachine:
 
         Parameters
         ----------
-        S : object
+        S : array-like
             States, one in each row.
         unit : int
             Number of the unit.

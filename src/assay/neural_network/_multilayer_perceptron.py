@@ -369,7 +369,7 @@ def hidden_units_by_trial(
         Rows.
     y : array-like
         Labels or targets.
-    sizes : sequence of object
+    sizes : sequence of tuple of int
         Hidden layer sizes to try.
     validation : float, default=0.25
         Share of the rows that is kept out.

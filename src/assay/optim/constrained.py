@@ -92,7 +92,7 @@ class QuadraticProgramme:
 
         Parameters
         ----------
-        u : object
+        u : array-like
             The point.
         """
         u = np.asarray(u, dtype=np.float64)
@@ -103,11 +103,11 @@ class QuadraticProgramme:
 
         Parameters
         ----------
-        u : object
+        u : array-like
             The point.
-        multipliers : object
+        multipliers : array-like
             Multipliers of the inequalities.
-        equality : object, default=()
+        equality : array-like, default=()
             Multipliers of the equalities.
         """
         u, mu = np.asarray(u, dtype=np.float64), np.asarray(equality, dtype=np.float64).reshape(len(self.v))
@@ -118,9 +118,9 @@ class QuadraticProgramme:
 
         Parameters
         ----------
-        multipliers : object
+        multipliers : array-like
             Multipliers of the inequalities.
-        equality : object, default=()
+        equality : array-like, default=()
             Multipliers of the equalities.
         """
         mu = np.asarray(equality, dtype=np.float64).reshape(len(self.v))
@@ -136,7 +136,7 @@ class QuadraticProgramme:
 
         Parameters
         ----------
-        u : object
+        u : array-like
             The point.
         """
         u = np.asarray(u, dtype=np.float64)
@@ -148,11 +148,11 @@ class QuadraticProgramme:
 
         Parameters
         ----------
-        u : object
+        u : array-like
             The point.
-        multipliers : object
+        multipliers : array-like
             Multipliers of the inequalities.
-        equality : object, default=()
+        equality : array-like, default=()
             Multipliers of the equalities.
         """
         u, a = np.asarray(u, dtype=np.float64), np.asarray(multipliers, dtype=np.float64)

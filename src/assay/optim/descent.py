@@ -320,11 +320,11 @@ def descend(
         Number of rows.
     batch_size : int or None
         Rows of a batch; None: all.
-    rule : Rule, default=PLAIN
+    rule : Rule, default=Rule()
         How gradients become moves.
-    schedule : Schedule, default=SLOW
+    schedule : Schedule, default=Schedule()
         Learning rate by update.
-    stop : Stop, default=HUNDRED_EPOCHS
+    stop : Stop, default=Stop()
         When to end.
     validation : callable or None
         Validation loss of a point; None: none.
@@ -534,7 +534,7 @@ def multi_start(minimise: Callable[[np.ndarray], tuple[np.ndarray, float]], star
     ----------
     minimise : callable
         Returns a point and its value, from a start.
-    starts : iterable of object
+    starts : iterable of array-like
         Starting points.
 
     Returns
@@ -604,7 +604,7 @@ def anneal(
         Number of steps.
     seed : int or None, default=0
         Seed of what is drawn.
-    stop : callable, default=lambda: False
+    stop : callable
         Asked after each step: True ends the search.
 
     Returns
@@ -665,7 +665,7 @@ def evolve(
         Number of best points that are kept.
     seed : int or None, default=0
         Seed of what is drawn.
-    stop : callable, default=lambda: False
+    stop : callable
         Asked after each step: True ends the search.
 
     Returns

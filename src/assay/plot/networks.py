@@ -430,7 +430,7 @@ def trial(result: Any, name: str = "value tried") -> "Figure":
 
     Parameters
     ----------
-    result : object
+    result : Trial
         What the function of `neural_network` returned.
     name : str, default="value tried"
         Name of the axis.

@@ -445,7 +445,7 @@ def shortest_rule(
         Labels 0..K-1.
     length : callable
         Number of bits of a rule.
-    predict : callable, default=lambda rule, rows: rule(rows)
+    predict : callable
         Labels that a rule gives to rows.
     n_labels : int or None
         Number of classes; None: as many as there are in the labels.

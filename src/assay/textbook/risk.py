@@ -177,7 +177,7 @@ class FiniteDistribution:
         ----------
         predict : callable
             The predictor, a function of rows.
-        loss : LossFunction, default=zero_one
+        loss : callable, default=zero_one
             Loss of labels and predictions.
         """
         return float(math.fsum(self.probability * loss(self.y, predict(self.X))))

@@ -209,7 +209,7 @@ def margin_through_origin(K: np.ndarray, y: np.ndarray, C: float = np.inf) -> np
         Gram matrix of the rows.
     y : ndarray
         Labels -1 and +1.
-    C : float, default=np.inf
+    C : float, default=inf
         Largest multiplier: the price of crossing the margin.
 
     Returns
@@ -328,7 +328,7 @@ def lagrangian(
         Intercept.
     alpha : array-like
         Multipliers of the margin constraints.
-    C : float, default=np.inf
+    C : float, default=inf
         Price of the slacks; infinity: the hard margin.
     slack : array-like
         Slack of each row.

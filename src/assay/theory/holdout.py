@@ -440,7 +440,7 @@ def at_threshold(
         Rows with a larger share are decided, the others rejected.
     delta : float
         Probability with which the statement may fail.
-    slack : object, default=0.0
+    slack : array-like, default=0.0
         How far a share can be off by rounding.
 
     Returns
@@ -489,7 +489,7 @@ def fixed_threshold(
         Rows with a larger share are decided, the others rejected.
     delta : float
         Probability with which the statement may fail.
-    slack : object, default=0.0
+    slack : array-like, default=0.0
         How far a share can be off by rounding.
 
     Returns

@@ -293,7 +293,7 @@ def of_learner(learner: Any, X: ArrayLike) -> Suprema:
 
     Parameters
     ----------
-    learner : object
+    learner : learner
         Classifier that can be cloned and fitted.
     X : array-like
         Rows.

@@ -164,7 +164,7 @@ def measured_stability(
 
     Parameters
     ----------
-    learner : object
+    learner : learner
         Learner that can be cloned and fitted.
     X : array-like
         Rows.

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import assay
 from assay.cli.app import app
 from assay.explain import compare
-from assay.report import numbers
+from assay.report import views
 from assay.studio.pages.model import cost_lines
 from bench.fresh import Estimate, Fresh, mean, share, write
 from bench.table_worlds import TARGET, World
@@ -60,9 +60,9 @@ def _intervals(world: World, found: Any, table: Path, rng: np.random.Generator) 
 
 def _of_coverage(what: str, covered: Any, given: Any) -> Found:
     """Return a limit for each coverage that so many hold-out rows can promise."""
-    each = DELTA / len(numbers.COVERAGES)
+    each = DELTA / len(views.COVERAGES)
     asked = [(f"{what} of {coverage:.0%}", coverage, DELTA) for coverage in COVERAGES]
-    asked += [(f"{what}s drawn", coverage, each) for coverage in numbers.COVERAGES]
+    asked += [(f"{what}s drawn", coverage, each) for coverage in views.COVERAGES]
     limits = []
     for name, coverage, delta in asked:
         try:
@@ -165,7 +165,7 @@ def _in_bin(model: Any, low: float, high: float, fresh: Fresh) -> Estimate:
 
 def _slider(world: World, found: Any, table: Path, rng: np.random.Generator) -> Found:
     """The mean cost at each threshold of the studio's slider, for several costs."""
-    curve = numbers.all_of(found)["threshold"]
+    curve = views.all_of(found)["threshold"]
     if curve is None:
         return [], []
     limits = []

@@ -27,8 +27,8 @@ import numpy as np
 from assay import datasets
 from assay.data import Encoding, Table, read
 from assay.learning import learn
-from assay.learning.baseline import constant
 from assay.learning.model import target_values
+from assay.learning.verdict import constant
 from bench.harness import RESULTS, save
 
 TABLES = Path(os.environ.get("ASSAY_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "tables"

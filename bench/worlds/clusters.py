@@ -5,9 +5,9 @@ import numpy as np
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
 from assay.guarantees.evidence import Distances, Gathered
-from assay.guarantees.groups import by_radius, of_distances
+from assay.guarantees.fingerprint import BetOrder
 from assay.guarantees.ledger import CertifyOptions
-from assay.guarantees.order import BetOrder
+from assay.guarantees.seal import by_radius, of_distances
 from assay.scan import rows
 from bench.worlds._case import case
 

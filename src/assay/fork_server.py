@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
-LEARNERS = ("assay.learning.workers:answer", ("assay.ensemble", "assay.linear_model", "assay.jit"))
+LEARNERS = ("assay.learning.jobs:answer", ("assay.ensemble", "assay.linear_model", "assay.jit"))
 """What a worker of a study runs, and what nearly every job needs loaded."""
 _PROGRAM = "from assay.fork_server import main; main()"
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -9,7 +9,7 @@ from scipy import stats
 
 from assay import scan, verify
 from assay.checker.identity import order_of_bets, row_digests
-from assay.guarantees.order import BetOrder, drawn_order
+from assay.guarantees.fingerprint import BetOrder, drawn_order
 from assay.guarantees.seal import RepeatedUseWarning
 from assay.linear_model import LinearRegression
 from assay.theory.concentration import betting_upper

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.checker.bounds.compression import ln_counts
+from assay.checker.bounds.margins import ln_counts
 from assay.checker.rules.kernels import read_kernel_machine
 from assay.checker.verify import verify
 from assay.claims.claim import Certificate

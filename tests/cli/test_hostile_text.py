@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 
 import assay
 from assay.cli.app import app
-from assay.cli.predicting import Asked, predict
-from assay.cli.spreadsheet import cells, guarded, unguarded
+from assay.cli.predicting import Asked, cells, guarded, predict, unguarded
 from assay.text import json_text, shown
 from tests.certificate.forged_files import Parts, certificate_forgeries
 

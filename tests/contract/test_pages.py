@@ -37,3 +37,26 @@ def test_every_page_is_in_the_contents() -> None:
     assert sorted(PAGES.keys() - listed) == []
     missing = {name for name in listed - PAGES.keys() if name.split("/")[0] not in MADE}
     assert missing == set()
+
+
+def families() -> list[str]:
+    """Return the pages of the user guide."""
+    tree = re.search(r"```\{toctree\}\n(.*?)```", PAGES["guide"].read_text(encoding="utf-8"), re.DOTALL)[1]
+    return [line for line in tree.splitlines() if line and not line.startswith(":")]
+
+
+@pytest.mark.parametrize("name", families())
+def test_a_page_of_the_guide_has_a_picture_its_use_its_cost_and_what_measures_it(name: str) -> None:
+    text = PAGES[name].read_text(encoding="utf-8")
+    wanted = (r"^\.\. plot::", r"^## When .*not", r"^## Cost$", r"`python -m bench \w+")
+    assert [pattern for pattern in wanted if not re.search(pattern, text, re.MULTILINE)] == []
+
+
+def test_the_first_page_in_chinese_has_the_code_of_the_original() -> None:
+    def code(name: str) -> list[str]:
+        text = PAGES[name].read_text(encoding="utf-8")
+        examples = [part.source + part.want for part in doctest.DocTestParser().get_examples(text)]
+        return examples + re.findall(r"^```.*?^```", text, re.DOTALL | re.MULTILINE)
+
+    assert code("start_zh") == code("start")
+    assert len(code("start")) > 15

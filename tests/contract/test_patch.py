@@ -113,7 +113,7 @@ def test_defaults_are_those_of_the_class_that_fits(patched, monkeypatch):
     def refuse(*args, **options):
         raise ValueError("not today")
 
-    monkeypatch.setattr(assay.patch._stand_in, "used", refuse)
+    monkeypatch.setattr(assay.patch._swap, "used", refuse)
     model = sklearn.linear_model.LogisticRegression(C=3, random_state=1).fit(X, y)
     assert (model.solver, model.max_iter, model.C, model.random_state) == ("lbfgs", 100, 3, 1)
     warm = sklearn.linear_model.LogisticRegression(solver="saga", max_iter=5).fit(X, y)

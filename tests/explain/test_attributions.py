@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import make_classification, make_regression
 from sklearn.svm import LinearSVC as PeerLinearSVC
 
+import assay
 from assay.ensemble import (
     AdaBoostClassifier,
     BaggingRegressor,
@@ -188,3 +189,26 @@ def test_what_has_no_exact_values_is_refused():
         shapley(BaggingRegressor(Ridge(), 2).fit(X, NUMBERS), X[:2])
     peer = PeerLinearSVC().fit(X, Y)
     np.testing.assert_allclose(shapley(peer, X[:2], X).predicted, peer.decision_function(X[:2]))
+
+
+@pytest.mark.parametrize("name", ["Ridge", "RandomForestRegressor", "HistGradientBoostingRegressor"])
+def test_columns_of_a_table_have_values_with_all_that_is_encoded_of_them(name):
+    random = np.random.default_rng(0)
+    age, size, job = random.normal(40, 10, 300), random.normal(size=300), random.choice(["cook", "clerk", "smith"], 300)
+    age[random.random(300) < 0.1] = np.nan
+    frame = pd.DataFrame({"age": age, "job": job, "size": size})
+    target = np.nan_to_num(age, nan=30.0) / 10 + 2 * (job == "cook") * size
+    study = assay.learn(frame.assign(y=target), "y", learners=[name], trials=1, workers=0)
+    model = study.model
+    background, asked = frame[100:110].reset_index(drop=True), frame[:2]
+
+    def value(row, S):
+        mixed = background.assign(**{column: [row[column]] * 10 for k, column in enumerate(frame) if k in S})
+        return said(model.learner, model.encode(mixed, lenient=True)[0]).mean(axis=0)
+
+    told = shapley(model, asked, background)
+    assert [column.name for column in model.columns] == list(frame)
+    for i in range(2):
+        phi, base = by_definition(value, asked.iloc[i], 3)
+        np.testing.assert_allclose(told.values[i], phi, atol=1e-8)
+        np.testing.assert_allclose(told.base, base, atol=1e-8)

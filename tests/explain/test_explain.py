@@ -12,8 +12,8 @@ from assay.cli.app import app
 from assay.data import read
 from assay.data.columns import NEW_LEVEL
 from assay.explain import compare, explain
-from assay.guarantees.order import fold_of_rows
-from assay.learning.split import hold_out
+from assay.guarantees.fingerprint import fold_of_rows
+from assay.learning.problem import hold_out
 
 
 def columns(n, seed):

@@ -8,7 +8,7 @@ import assay
 from assay.data import Column as Cells
 from assay.data import ColumnType, Table, read
 from assay.explain import explain
-from assay.report.numbers import _thresholds
+from assay.report.views import _thresholds
 from assay.theory.holdout import joint_limits
 
 # Thresholds: s is uniform on [0, 1] and y = 1 with probability s, so P[y=1, s<t] = t^2/2 and P[y=0, s>=t] = (1-t)^2/2.

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 import assay
 from assay.cli.app import app
 from assay.data.columns import LARGEST
-from assay.guarantees.order import fold_of_rows
-from assay.learning.fold_sizes import FoldSizes, of_folds
+from assay.guarantees.fingerprint import fold_of_rows
+from assay.learning.memory import FoldSizes, of_folds
 from assay.theory.exchangeability import cross_index
 from tests.learning.fold_rows import columns, judged, learnt, numbers
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from assay.checker.rules.folds import of_vote
 from assay.cli.app import app
-from assay.guarantees.order import fold_of_rows
+from assay.guarantees.fingerprint import fold_of_rows
 from assay.learning import search
 from assay.learning.folds import FoldModel, Folds
 from assay.learning.search import Budget, Candidate

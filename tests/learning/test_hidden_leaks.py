@@ -10,8 +10,8 @@ import pytest
 
 import assay
 from assay.data import raw_table, read
+from assay.guarantees.fingerprint import HOLDOUT, permutation
 from assay.guarantees.ledger import CertifyOptions, before_looks
-from assay.guarantees.order import HOLDOUT, permutation
 from assay.learning import events, looks, study
 
 ASKED = {"trials": 1, "workers": 0}

@@ -6,7 +6,7 @@ import pytest
 import assay
 from assay.data import read
 from assay.ensemble import RandomForestClassifier
-from assay.guarantees.order import HOLDOUT, permutation
+from assay.guarantees.fingerprint import HOLDOUT, permutation
 from assay.linear_model import LinearRegression, LogisticRegression, Perceptron, Ridge
 from assay.tree import DecisionTreeClassifier
 

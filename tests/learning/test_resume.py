@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import assay
 from assay.cli.app import app
-from assay.learning.resume import Scores
+from assay.learning.search import Scores
 from assay.linear_model import LogisticRegression
 
 ASKED = {"learners": ["LogisticRegression", "LinearDiscriminantAnalysis"], "trials": 4, "workers": 0}

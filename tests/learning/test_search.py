@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import assay
+from assay.learning import jobs
 from assay.learning import search as search_module
-from assay.learning import workers
 from assay.learning.events import Note
 from assay.learning.jobs import Answer, Compiling
+from assay.learning.problem import hold_out, usual_share
 from assay.learning.search import Budget, Candidate, Search
-from assay.learning.split import hold_out, usual_share
 from assay.theory.concentration import clopper_pearson_upper
 
 
@@ -170,11 +170,11 @@ class Job:
         return {"seconds": [0.0], "number": os.getpid()}
 
 
-@pytest.mark.skipif(not workers.can_fork(), reason="no workers here")
+@pytest.mark.skipif(not jobs.can_fork(), reason="no workers here")
 def test_a_worker_that_dies_or_takes_too_long_is_replaced():
     answers: dict[int, Answer] = {}
     begun = []
-    with workers.Pool(1) as pool:
+    with jobs.Pool(1) as pool:
         pool.run([Job("work")], answers.__setitem__, lambda place: None)
         first = answers[0].result["number"]
         pool.run(
@@ -229,11 +229,11 @@ def waiting(clock):
 def test_the_time_does_not_run_out_while_workers_compile(monkeypatch):
     """Two workers compile for 100 s, one of them 40 s longer than the other, before 60 s of which they need 20."""
     clock, answers = Clock(), {}
-    for module in (workers, search_module):
+    for module in (jobs, search_module):
         monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(workers, "wait", waiting(clock))
-    monkeypatch.setattr(workers, "_Worker", Told)
-    pool = workers.Pool(0)
+    monkeypatch.setattr(jobs, "wait", waiting(clock))
+    monkeypatch.setattr(jobs, "_Worker", Told)
+    pool = jobs.Pool(0)
     pool.size, pool._home = 2, True
     budget = Budget(60.0, None, None, lambda: pool.compiling)
     compiling = [(0.0, Compiling(True)), (100.0, Compiling(False)), (120.0, Answer({}))]
@@ -260,7 +260,7 @@ class Compile(Job):
 @pytest.mark.parametrize("size", [0, 1])
 def test_a_pool_knows_that_its_workers_compile(size):
     answers: dict[int, Answer] = {}
-    with workers.Pool(size) as pool:
+    with jobs.Pool(size) as pool:
         pool.run([Compile(1)], answers.__setitem__, lambda place: None)
         assert answers[0].result["number"] == 2
         assert pool.compiling > 0

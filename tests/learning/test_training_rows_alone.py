@@ -11,7 +11,7 @@ from assay.checker.record import Rejected
 from assay.checker.tables import _compare
 from assay.claims.model import StoredModel
 from assay.data import Encoding, raw_table
-from assay.guarantees.order import HOLDOUT, fold_of_rows, permutation
+from assay.guarantees.fingerprint import HOLDOUT, fold_of_rows, permutation
 
 N = 200
 

@@ -4,12 +4,13 @@ from string import Formatter
 
 import pytest
 
+from assay.checker.families import trees
 from assay.checker.families.glm import CONVEX
-from assay.checker.rules import densities, losses, pruning, tree_ensembles
+from assay.checker.rules import densities, losses, tree_ensembles
 from assay.claims.claim import Claim
 from assay.claims.definitions import ASSUMPTIONS
 from assay.claims.directory import codes, definition
-from assay.messages import terms_zh
+from assay.messages import zh
 from assay.messages.claims_zh import CLAIMS
 
 SENTENCES = {definition(code).name: definition(code).sentence for code in codes() if not code.startswith("T")}
@@ -42,7 +43,7 @@ def test_numbers_of_both_sentences_are_the_same() -> None:
         "The training objective of class number 3 against the rest (squared-hinge loss, C = 2, L2 penalty 0.5, free "
         "intercept) is at most 0.00124 above its minimum."
     )
-    assert claim.said(CLAIMS["duality-gap"], terms_zh.TERMS) == (
+    assert claim.said(CLAIMS["duality-gap"], zh.TERMS) == (
         "训练目标函数（第 3 类对其余各类）（平方合页损失，C = 2，L2 惩罚 0.5，截距不受惩罚）至多比其最小值高 0.00124。"
     )
 
@@ -54,10 +55,10 @@ def test_a_claim_turned_round_has_no_sentence() -> None:
 
 def test_every_assumption_is_translated() -> None:
     own = {name for code in codes() for name in definition(code).own_assumptions if not code.startswith("T")}
-    assert set(terms_zh.ASSUMPTIONS) == set(ASSUMPTIONS) | own
+    assert set(zh.ASSUMPTIONS) == set(ASSUMPTIONS) | own
 
 
 def test_the_vocabularies_of_the_checker_are_translated() -> None:
-    words = {*losses.LOSSES, *CONVEX, *pruning._CRITERIA, *densities.KINDS, *tree_ensembles._SHARES, "train", "holdout"}
+    words = {*losses.LOSSES, *CONVEX, *trees._CRITERIA, *densities.KINDS, *tree_ensembles._SHARES, "train", "holdout"}
     own = {"multinomial", "multinomial logistic", "log"}
-    assert set(terms_zh.TERMS) == words | own
+    assert set(zh.TERMS) == words | own

@@ -1,12 +1,15 @@
-"""A worker process that is killed while it works, however fast or slow the machine is."""
+"""Worker processes that are killed while they work, however fast or slow the machine is."""
 
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 _PAUSE, _LONGEST = 0.005, 120.0  # seconds between two looks, and until nobody waits any longer
 
@@ -43,3 +46,30 @@ def one_is_killed(folder: Path, first: int) -> Iterator[list[int]]:
     killer.start()
     yield killed
     killer.join()
+
+
+@contextmanager
+def cluster_that_loses_a_worker(due: Callable[[list[str]], bool]) -> Iterator[list[int]]:
+    """Start a client of two workers that keep rows; yield a list for the process number of the one killed before
+    the first call for which `due` is true of the names of the calls so far, its own the last."""
+    distributed = pytest.importorskip("distributed")
+    from assay.scan.dask import Pinned
+
+    calls: list[str] = []
+    killed: list[int] = []
+    each = Pinned.each
+
+    def killing(pinned: Any, method: str, *arguments: Any) -> Any:
+        calls.append(method)
+        if not killed and due(calls):
+            holder = pinned._holders[0][1]._address
+            killed.append(client.run(os.getpid, workers=[holder])[holder])
+            os.kill(killed[0], signal.SIGKILL)
+        return each(pinned, method, *arguments)
+
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster) as client, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pinned, "each", killing)
+        yield killed

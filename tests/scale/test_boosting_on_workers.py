@@ -1,9 +1,6 @@
 """Histogram boosting on the workers of a cluster: the bits of one machine, whatever the layout; sums travel, rows do
 not; a killed worker changes nothing."""
 
-import os
-import signal
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from assay.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from tests.scale.killed import cluster_that_loses_a_worker
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -84,7 +82,7 @@ def test_the_layout_does_not_matter(threads, tmp_path):
 
 def test_rows_stay_on_the_workers(threads, monkeypatch):
     """No array with an entry for each row reaches the client."""
-    from assay.scan.pinned import Pinned
+    from assay.scan.dask import Pinned
 
     X, y, _ = draw("defaults")
     sizes, each = [], Pinned.each
@@ -118,27 +116,15 @@ def test_what_is_wrong_on_a_worker_is_said(threads):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("at", ["slopes", pytest.param("divide", marks=pytest.mark.long)])
-def test_a_killed_worker_changes_no_tree(at, monkeypatch):
+def test_a_killed_worker_changes_no_tree(at):
     """A worker is killed between two calls of the second round, and when it is asked next it is gone."""
-    from assay.scan.pinned import Pinned
-
     X, y, _ = draw("defaults")
     plain = clone(LEARNERS["defaults"]).fit(X, y)
-    calls, killed, each = [], [], Pinned.each
 
-    def killing(client, self, method, *arguments):
-        calls.append(method)
-        if method == at and calls.count("begin") and calls.count("draw") == 2 and not killed:
-            holder = self._holders[0][1]._address
-            killed.append(client.run(os.getpid, workers=[holder])[holder])
-            os.kill(killed[0], signal.SIGKILL)
-        return each(self, method, *arguments)
+    def due(calls):
+        return calls[-1] == at and calls.count("begin") and calls.count("draw") == 2
 
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
-    )
-    with cluster, distributed.Client(cluster) as client:
-        monkeypatch.setattr(Pinned, "each", lambda *call: killing(client, *call))
+    with cluster_that_loses_a_worker(due) as killed:
         model = clone(LEARNERS["defaults"]).fit(da.from_array(X, chunks=(2_000, D)), da.from_array(y, chunks=2_000))
     assert killed
     assert same(model, plain)

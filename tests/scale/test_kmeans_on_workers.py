@@ -1,9 +1,6 @@
 """k-means on the workers of a cluster: the bits of a pass over files, whatever the layout; blocks stay; a killed worker
 changes nothing."""
 
-import os
-import signal
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,9 +8,9 @@ import pytest
 from assay.cluster import KMeans
 from assay.cluster._assignment import drawn
 from assay.scan import rows
-from assay.scan.kept import KeptRows
-from assay.scan.memory import MemoryRows
-from assay.scan.pinned import Pinned
+from assay.scan.dask import Pinned
+from assay.scan.memory import KeptRows, MemoryRows
+from tests.scale.killed import cluster_that_loses_a_worker
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -78,29 +75,15 @@ def test_few_rows_of_many_are_fetched_for_the_start(client, monkeypatch):
 
 
 def test_rows_that_do_not_fit_are_not_kept(client, monkeypatch):
-    monkeypatch.setattr("assay.scan.kept._SHARE", 0.0)
+    monkeypatch.setattr("assay.scan.memory._SHARE", 0.0)
     spread = rows(da.from_array(draw(), chunks=(1_000, D)))
     assert spread.kept() is spread
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_killed_worker_changes_no_centre(monkeypatch):
+def test_a_killed_worker_changes_no_centre():
     """A worker is killed between two passes, and when it is asked next it is gone."""
-    calls, killed, each = [], [], Pinned.each
-
-    def killing(client, self, method, *arguments):
-        calls.append(method)
-        if calls.count("sum") == 3 and not killed:
-            holder = self._holders[0][1]._address
-            killed.append(client.run(os.getpid, workers=[holder])[holder])
-            os.kill(killed[0], signal.SIGKILL)
-        return each(self, method, *arguments)
-
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
-    )
-    with cluster, distributed.Client(cluster) as client:
-        monkeypatch.setattr(Pinned, "each", lambda *call: killing(client, *call))
+    with cluster_that_loses_a_worker(lambda calls: calls.count("sum") == 3) as killed:
         model = KMeans(**MODEL).fit(da.from_array(draw(), chunks=(2_000, D)))
     assert killed
     assert same(model, streamed())

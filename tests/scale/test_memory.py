@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from assay.data.blocks import blocks
 from assay.scan import Block, rows, rows_per_block, thread_map
 from assay.scan.memory import one_blas_thread, spread
-from assay.scan.total import Total
+from assay.scan.source import Total
 
 
 class Moments(NamedTuple):

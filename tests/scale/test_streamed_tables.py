@@ -11,7 +11,7 @@ import pytest
 import assay
 from assay.claims.document import from_json, to_json
 from assay.data import names, raw_table
-from assay.learning import cells
+from assay.learning import model
 
 ROWS = 230
 
@@ -33,13 +33,13 @@ def study(table):
 
 @pytest.fixture
 def file(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "rows_at_once", lambda columns: 40)
+    monkeypatch.setattr(model, "rows_at_once", lambda columns: 40)
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=64)
     return tmp_path / "rows.parquet"
 
 
 def test_a_file_in_parts_has_the_verdict_of_the_whole(study, file, table):
-    parts = [len(part["x"]) for part, _ in cells.StreamedCells(study.model, study.certificate, file).parts()]
+    parts = [len(part["x"]) for part, _ in model.StreamedCells(study.model, study.certificate, file).parts()]
     assert parts == [40] * 5 + [30]
     report, whole = (assay.verify(study.certificate, study.model, one) for one in (file, table))
     assert report.holds
@@ -74,7 +74,7 @@ def test_a_cell_of_any_part_that_is_changed_is_found(study, file, table, row):
 
 @pytest.mark.parametrize("named", ["rows", "rows/part-*.parquet"])
 def test_a_folder_of_files_is_one_table(named, study, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "rows_at_once", lambda columns: 40)
+    monkeypatch.setattr(model, "rows_at_once", lambda columns: 40)
     folder = tmp_path / "rows"
     folder.mkdir()
     for k, start in enumerate((0, 10, 150)):
@@ -102,7 +102,7 @@ def test_a_folder_without_files_is_refused(tmp_path):
 @pytest.mark.parametrize("way", ["newest", "gaps", "numbers"])
 def test_a_part_without_rows_to_certify_is_no_obstacle(table, way, tmp_path, monkeypatch):
     """All hold-out rows at the end, and a part in which no row has a target: a prediction for no rows was asked for."""
-    monkeypatch.setattr(cells, "rows_at_once", lambda columns: 40)
+    monkeypatch.setattr(model, "rows_at_once", lambda columns: 40)
     x = table.column("x").to_numpy()
     target = table.column("y").to_pylist() if way != "numbers" else x + np.sin(np.arange(ROWS))
     told = [None if way != "newest" and 70 <= i < 125 else y for i, y in enumerate(target)]

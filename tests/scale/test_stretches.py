@@ -6,7 +6,7 @@ import pytest
 from assay.linear_model import _logistic_problem
 from assay.scan import thread_map
 from assay.scan.memory import MemoryRows, in_stretches, stretches
-from assay.scan.total import Total
+from assay.scan.source import Total
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 24, 25, 64, 129, 200])

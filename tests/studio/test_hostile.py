@@ -389,7 +389,7 @@ def test_who_guesses_passwords_shuts_nobody_else_out() -> None:
 
 
 def test_another_address_without_a_password_is_refused(monkeypatch: Any) -> None:
-    from assay.studio.server import serve
+    from assay.studio.app import serve
 
     monkeypatch.setenv("ASSAY_STUDIO_PASSWORD", "short")
     with pytest.raises(ValueError, match="password of at least 12"):

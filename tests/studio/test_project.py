@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 
 from assay import persist
 from assay.studio.app import studio
-from assay.studio.project import Project, StudyRecord, TableRecord
 from assay.studio.security import Settings
+from assay.studio.workspace import Project, StudyRecord, TableRecord
 from tests.studio.conftest import HERE, PORT, Person
 
 ROWS = "\n".join(f"{i % 7},{(i * 5) % 11},{'yes' if i % 7 > 3 else 'no'}" for i in range(120))

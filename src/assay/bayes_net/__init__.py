@@ -1,10 +1,9 @@
 """Bayesian networks: structure, tables, and inference."""
 
-from assay.bayes_net._answer import Answer, Explanation
 from assay.bayes_net._classifier import BayesianNetworkClassifier
 from assay.bayes_net._draws import read_bif
 from assay.bayes_net._graph import Cpdag, all_dags, d_separated, structural_hamming_distance
-from assay.bayes_net._inference import TooLargeError
+from assay.bayes_net._inference import Answer, Explanation, TooLargeError
 from assay.bayes_net._learner import BayesianNetwork, ChowLiu
 from assay.bayes_net._network import Network
 

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
 from assay.bayes_net import _graph, _network, _search
-from assay.bayes_net._answer import as_frame, labels
 from assay.bayes_net._gaps import Coded, NetworkWithGaps, places, raw, text_of
+from assay.bayes_net._inference import as_frame, labels
 from assay.bayes_net._network import Network
 from assay.bayes_net._search import Families, factor_of
 from assay.data.columns import ColumnType

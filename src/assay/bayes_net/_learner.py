@@ -20,9 +20,9 @@ from sklearn.callback import with_callbacks
 from assay import scan
 from assay.base import fit_log
 from assay.bayes_net import _claims, _search
-from assay.bayes_net._answer import Answer
 from assay.bayes_net._base import SEARCH, NetworkLearner, SearchParameters
 from assay.bayes_net._gaps import Coded, counted_rows, log_known, read_coded
+from assay.bayes_net._inference import Answer
 from assay.card import Card
 from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.data.blocks import Block

@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 
 from assay.bayes_net import _graph, _inference
-from assay.bayes_net._answer import Answer, Explanation, as_frame, labels, place_of
 from assay.bayes_net._graph import Parents
-from assay.bayes_net._inference import LOG_2PI, JunctionTree
+from assay.bayes_net._inference import LOG_2PI, Answer, Explanation, JunctionTree, as_frame, labels, place_of
 from assay.data.columns import ColumnType
 
 _SMALL = 2**24  # bytes of a junction tree that is made and kept without being asked for

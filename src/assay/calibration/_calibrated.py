@@ -137,9 +137,6 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, CombinedLearne
         default = LinearSVC(random_state=0)
         return default.set_fit_request(sample_weight=True) if _routing_enabled() else default
 
-    def _bases(self) -> list[Any]:
-        return [self._base()]
-
     # Fitting
     # ----------------------------------------------------------------------------------------
 

@@ -63,7 +63,7 @@ class Definition:
     def called(self, params: object) -> str:
         """Return the name of a claim with these parameters, of which any may be malformed.
 
-        >>> from assay.claims.directory import definition
+        >>> from assay.claims.words import definition
         >>> definition("duality-gap").called({"loss": "logistic"})
         'logistic.gap'
         """

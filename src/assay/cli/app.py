@@ -128,15 +128,15 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Check the certificate of a model against the table that it was trained on."""
-    from assay.cli import checking
+    from assay.cli import models
 
     with _messages():
         if audit:
-            checking.audit(model)
+            models.audit(model)
             return
         if not source:
             raise ValueError("name the table that the model was learnt from: assay verify model.assay data.csv.")
-        holds = checking.verify(model, source, limit, as_json)
+        holds = models.verify(model, source, limit, as_json)
     if not holds:
         raise typer.Exit(1)
 
@@ -197,10 +197,10 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
     """Test whether one model is proved better than another, on rows that neither was trained on."""
-    from assay.cli import comparing
+    from assay.cli import models
 
     with _messages():
-        comparing.compare(first, second, source, confidence, as_json)
+        models.compare(first, second, source, confidence, as_json)
 
 
 @app.command()
@@ -284,10 +284,10 @@ def studio(
     """Run studies in a browser, on this machine."""
     with _messages():
         try:
-            from assay.studio import server
+            from assay.studio.app import serve as serve_studio
         except ModuleNotFoundError as error:
             raise ImportError(f"the studio needs {error.name}: pip install 'assay[studio]'.") from None
-        server.serve(source, host, port, browser, folder)
+        serve_studio(source, host, port, browser, folder)
 
 
 @app.command()
@@ -296,10 +296,10 @@ def card(
     out: Annotated[Path | None, _option("A .md or .html file; printed as Markdown if left out.")] = None,
 ) -> None:
     """Write a model card: data, bounds, assumptions, how to verify; intended use is left to fill in."""
-    from assay.cli import cards
+    from assay.cli import models
 
     with _messages():
-        cards.card(model, out)
+        models.card(model, out)
 
 
 @app.command()
@@ -308,10 +308,10 @@ def export(
     out: Annotated[Path | None, _option("The file to write; the model file's name with .onnx if left out.")] = None,
 ) -> None:
     """Write the model as an ONNX graph, encoding of the table included (extra onnx)."""
-    from assay.cli import exporting
+    from assay.cli import models
 
     with _messages():
-        exporting.run(model, out)
+        models.export_onnx(model, out)
 
 
 @app.command()

@@ -16,15 +16,14 @@ from rich.table import Table as Grid
 from assay import datasets, learning, report
 from assay.claims.directory import code
 from assay.claims.sentences import outward, up
-from assay.cli import columns
-from assay.cli.paths import keep_apart
-from assay.cli.screen import say
-from assay.data import RawTable, raw_table
+from assay.cli.common import keep_apart, say
+from assay.data import RawTable, Table, raw_table
 from assay.data.table import listed
 from assay.learning import TASKS, Candidate, Study, percent
 from assay.learning.events import Event, Finished, First, Left, Note, Started
 from assay.learning.notebook import board_cells, board_titles
 from assay.learning.spaces import task_named
+from assay.messages import render
 from assay.text import json_text, shown
 
 _WRITING = 1.5  # seconds that the model and its report take, about
@@ -251,7 +250,7 @@ def number(value: float) -> float | None:
 
 
 def _show(console: Console, source: str, data: RawTable, target: str, study: Study) -> None:
-    for sentence in columns.sentences(study.features):
+    for sentence in sentences(study.features):
         say(console, sentence, "dim")
     train, held = study.rows
     say(
@@ -307,3 +306,20 @@ def cells(candidate: Candidate, study: Study) -> tuple[str, ...]:
     if candidate.status == "left out":
         return shown(candidate.name), "", "", "left out", f"{candidate.seconds:.2f}"
     return shown(candidate.name), *board_cells(candidate, study)
+
+
+MOST = 20
+
+
+def sentences(table: Table) -> list[str]:
+    """Return what was done in reading columns, and what to do if that is not what they mean; at most `MOST` columns."""
+    told = []
+    for item in table.summary():
+        if item.kind == "left out" or not (item.note or item.advice):
+            continue
+        gaps = f", {item.missing} gaps" if item.missing else ""
+        note, advice = (render(text, place="terminal") for text in (item.note, item.advice))
+        done = f"; {note}" if note else ""
+        told.append(f"Column {item.name!r}: {item.kind}, {item.holds}{gaps}{done}. {advice}".rstrip())
+    rest = [f"... and {len(told) - MOST} more."] if len(told) > MOST else []
+    return told[:MOST] + rest

@@ -1,5 +1,6 @@
 """`assay predict`: stream rows in and predictions out."""
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,8 +13,7 @@ import numpy as np
 from assay import data, datasets, persist
 from assay.claims.claim import Certificate
 from assay.claims.document import digest
-from assay.cli.paths import keep_apart
-from assay.cli.spreadsheet import cells
+from assay.cli.common import keep_apart
 from assay.data.kinds import as_text, decoded
 from assay.data.readers import rows_at_once
 from assay.data.table import listed
@@ -262,3 +262,43 @@ def _write_parquet(path: Path, parts: Iterable[Part]) -> None:
             writer.close()
     if writer is None:
         raise ValueError("there are no rows to predict.")
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_QUOTED = re.compile(r"""[",;\t\r\n]|^\s|\s$|^$""")  # a semicolon divides cells where a comma is for decimals
+
+
+def guarded(text: str) -> str:
+    """Return text with an apostrophe before it if a spreadsheet would run it.
+
+    >>> guarded("=1+1"), guarded("-1.5"), guarded("it's")
+    ("'=1+1", '-1.5', "it's")
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def unguarded(text: str) -> str:
+    """Return the text that `guarded` was given.
+
+    >>> unguarded("'=1+1"), unguarded("''=1+1"), unguarded("'tis")
+    ('=1+1', "'=1+1", "'tis")
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
+def cells(raw: bool, terminal: bool) -> Callable[[Iterable[object]], str]:
+    """Return what writes a row of CSV: guarded unless `raw`, and on a terminal with escapes for what cannot be seen."""
+    known: dict[str, str] = {}
+
+    def written(text: str) -> str:
+        result = known.get(text)
+        if result is None:
+            result = text if raw else guarded(text)
+            result = shown(result) if terminal else result
+            result = '"' + result.replace('"', '""') + '"' if _QUOTED.search(result) else result
+            if len(known) < 10_000:
+                known[text] = result
+        return result
+
+    return lambda row: ",".join([written(cell) if isinstance(cell, str) else str(cell) for cell in row]) + "\n"

@@ -27,8 +27,8 @@ from assay.ensemble._forest import RandomForestClassifier
 from assay.ensemble._votes import chunks
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Votes
+from assay.guarantees.holdout import Bags, out_of_bag_vote
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
-from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
 from assay.messages import Message
 from assay.params import Count, check, refuse
 from assay.scan import Rows, rows

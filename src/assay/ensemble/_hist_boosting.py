@@ -22,13 +22,11 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from assay.base import label_classes, read_rows, streams
 from assay.card import Card, log, options
-from assay.ensemble._boosted import Boosted, BoostedClassifier, BoostedRegressor
+from assay.ensemble._boosted import Boosted, BoostedClassifier, BoostedRegressor, Rounds, Watch
 from assay.ensemble._hist_reading import as_asked, check_levels, groups_of, signs_of
 from assay.ensemble._hist_scikit import numbers_only, predictors
-from assay.ensemble._hist_sources import LocalSource, Source, WorkerSource
+from assay.ensemble._hist_workers import LocalSource, Source, WorkerSource
 from assay.ensemble._losses import Loss
-from assay.ensemble._rounds import Rounds
-from assay.ensemble._stopping import Watch
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, refuse
 from assay.scan import Block, Rows, one_blas_thread
@@ -37,8 +35,7 @@ from assay.scan.source import connected
 from assay.tree._claims import OfAnySize
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read, _has_types, read_columns, read_labelled
-from assay.tree.growth._allowed import Allowed
-from assay.tree.growth._bins import find_bins
+from assay.tree.growth._bins import Allowed, find_bins
 from assay.tree.growth._hist_grower import Rule
 
 _MIN_HESSIAN = 1e-3

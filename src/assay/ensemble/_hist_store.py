@@ -14,8 +14,8 @@ import numpy as np
 from assay.ensemble._losses import Loss, weighted_quantile
 from assay.scan import rows_per_block, thread_map
 from assay.scan.draws import Draw, draw_share
-from assay.scan.total import Node as TotalNode
-from assay.scan.total import Total, block_nodes
+from assay.scan.source import Node as TotalNode
+from assay.scan.source import Total, block_nodes
 from assay.tree._nodes import Nodes
 from assay.tree._predict import SumOfTrees, add_trees
 from assay.tree._reading import Read

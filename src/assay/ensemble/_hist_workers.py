@@ -3,19 +3,22 @@
 Each worker keeps the bins, y, weights, scores, derivatives and entries of its partitions (`WorkerRows`). The client
 holds the tree: it adds up the integer sums of the workers, chooses splits and says which. A worker that dies is made
 again: bins from its partitions, scores from the trees so far, its place in the current round by the same calls.
+
+Where the rows of a fit of boosting on histograms come from: this machine, or the workers of a cluster.
 """
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from assay.ensemble._hist_store import TRAINING, VALIDATION, Kept, Leaf, MachineRows, Store, row_kinds
+from assay.ensemble._hist_store import TRAINING, VALIDATION, Kept, Leaf, MachineRows, Store, local_store, row_kinds
 from assay.ensemble._losses import Loss
 from assay.params import refuse
 from assay.scan import Block, Rows, rows_per_block, thread_map
 from assay.scan.draws import Draw
 from assay.tree._nodes import Nodes
+from assay.tree._reading import Read
 from assay.tree.growth._bins import Binned, Binner, bins_of, stretches
 from assay.tree.growth._hist_rows import Division, GrowingRows, Search, sum_type
 
@@ -229,3 +232,85 @@ def _training_rows(block: Block, numbers: np.ndarray, draw: Draw | None) -> np.n
     first, end = np.searchsorted(numbers, (block.start, block.start + len(block.X)))
     at = numbers[first:end] - block.start
     return block.X[at[own[at]]]
+
+
+_SAMPLE = 100_000  # rows whose quantiles are the edges of the bins
+
+
+class Source(Protocol):
+    """Rows with y and weights, from which a fit makes its store."""
+
+    n_rows: int
+    has_validation: bool  # rows for validation were given
+
+    def draw(self, draw: Draw | None) -> None:
+        """Keep the rows that are drawn for validation."""
+
+    def sample(self, seed: int) -> np.ndarray:
+        """Return training rows whose quantiles are the edges of the bins; which ones depends on the numbers of the rows
+        alone."""
+
+    def store(self, learner: Any, loss: Loss, binner: Binner) -> Store:
+        """Return the store of the rows in bins."""
+
+    def shown(self, learner: Any) -> tuple[Any, Any]:
+        """Return what callbacks are shown of X and y."""
+
+
+class LocalSource:
+    """Rows in memory, or streamed from files into a store on this machine."""
+
+    def __init__(self, data: Read, given: Read | None):
+        self.data, self.given, self.has_validation, self.n_rows = data, given, given is not None, data.rows.n_rows
+        self.kinds: np.ndarray | None = None
+
+    def draw(self, draw: Draw | None) -> None:
+        self.kinds = row_kinds(self.n_rows, self.data.weight, draw)
+
+    def sample(self, seed: int) -> np.ndarray:
+        numbers = sampled_rows(self.n_rows, seed)
+        return self.data.rows.take(numbers if self.kinds is None else numbers[self.kinds[numbers] == TRAINING])
+
+    def store(self, learner: Any, loss: Loss, binner: Binner) -> Store:
+        return local_store(learner, loss, binner, self.data, self.kinds, self.given)
+
+    def shown(self, learner: Any) -> tuple[Any, Any]:
+        return learner._shown(self.data)
+
+    def rows_of(self, kind: int) -> tuple[Read, np.ndarray]:
+        """Return the data that have the rows of a kind, and their numbers."""
+        if kind == VALIDATION and self.given is not None:
+            return self.given, np.arange(self.given.rows.n_rows)
+        kinds = self.kinds
+        return self.data, np.arange(self.n_rows) if kinds is None else np.flatnonzero(kinds == kind)
+
+
+class WorkerSource:
+    """Rows that stay on the workers of a cluster; y become of type `kind` there."""
+
+    has_validation = False
+
+    def __init__(self, rows: Rows, kind: Any):
+        self.rows, self.kind, self.n_rows = rows, kind, rows.n_rows
+        self.held: Draw | None = None
+
+    def draw(self, draw: Draw | None) -> None:
+        self.held = draw
+
+    def sample(self, seed: int) -> np.ndarray:
+
+        return sampled_on_workers(self.rows, sampled_rows(self.n_rows, seed), self.held)
+
+    def store(self, learner: Any, loss: Loss, binner: Binner) -> Store:
+
+        return worker_store(learner, loss, binner, self.rows, self.held, self.kind)
+
+    def shown(self, learner: Any) -> tuple[Any, Any]:
+        return None, None
+
+
+def sampled_rows(n: int, seed: int) -> np.ndarray:
+    """Return the numbers of at most 100,000 of n rows, ascending."""
+    if n <= _SAMPLE:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, _SAMPLE, replace=False, shuffle=False))

@@ -23,8 +23,8 @@ from assay.data.blocks import Block
 from assay.ensemble._bootstrap import Curve, bag, oob_score
 from assay.ensemble._members import Indexed
 from assay.guarantees.evidence import Evidence, Predictions, Scores
+from assay.guarantees.holdout import Bags, out_of_bag_vote
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
-from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
 from assay.messages import Message
 from assay.params import refuse
 from assay.scan import Rows, thread_map

@@ -53,8 +53,9 @@ def shapley(model: Any, X: Any, background: Any = None, *, n_jobs: int | None = 
 
     Parameters
     ----------
-    model : fitted learner
-        With `coef_`, or one made of trees: a decision tree, a forest, gradient boosting, bagged trees.
+    model : fitted learner, or model of a table
+        A learner with `coef_`, or one made of trees: a decision tree, a forest, gradient boosting, bagged trees. The
+        model of a study has values for the columns of the table, each with all that is encoded of it.
     X : array or frame of shape (rows, columns)
         Rows as the model reads them.
     background : array or frame of shape (rows, columns), optional
@@ -80,15 +81,24 @@ def shapley(model: Any, X: Any, background: Any = None, *, n_jobs: int | None = 
     ([1.0, -0.5], 1.5)
     """
     check_is_fitted(model)
+    owners = None
+    if hasattr(model, "encoding"):
+        names = [column.name for column in model.columns]
+        owners = np.array([names.index(name) for name in model.encoding.sources()], dtype=np.int64)
+        X = model.encode(X, lenient=True)[0]
+        background = None if background is None else model.encode(background, lenient=True)[0]
+        model = model.learner
     rows = _table(model, X)
+    if owners is None:
+        owners = np.arange(rows.shape[1])
     reference = None if background is None else _table(model, background)
     if not len(rows) or (reference is not None and not len(reference)):
         raise refuse(model, "X, and the background if there is one, must have at least one row.")
     if hasattr(model, "coef_"):
-        return _of_line(model, rows, reference)
+        return _of_line(model, rows, reference, owners)
     if not getattr(model, "has_nodes", False):
         raise refuse(model, "Shapley values are for linear models and for models made of trees.")
-    return _of_trees(model, X, rows, reference, n_jobs)
+    return _of_trees(model, X, rows, reference, owners, n_jobs)
 
 
 def _table(model: Any, X: Any) -> np.ndarray:
@@ -101,7 +111,7 @@ def _table(model: Any, X: Any) -> np.ndarray:
     return table
 
 
-def _of_line(model: Any, X: np.ndarray, background: np.ndarray | None) -> Attributions:
+def _of_line(model: Any, X: np.ndarray, background: np.ndarray | None, owners: np.ndarray) -> Attributions:
     if background is None:
         raise refuse(model, "Shapley values of a linear model need a background: give rows, the training rows say.")
     coef = model.coef_
@@ -109,14 +119,18 @@ def _of_line(model: Any, X: np.ndarray, background: np.ndarray | None) -> Attrib
     if W.shape[1] != X.shape[1]:
         raise refuse(model, "its scores are not linear in the columns.")
     mean, b = background.mean(axis=0), np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(W))
-    return Attributions((X - mean)[:, :, None] * W.T, mean @ W.T + b, X @ W.T + b)
+    values = np.zeros((len(X), int(owners.max()) + 1, len(W)))
+    for column, owner in enumerate(owners.tolist()):
+        values[:, owner] += (X[:, column] - mean[column])[:, None] * W[:, column]
+    return Attributions(values, mean @ W.T + b, X @ W.T + b)
 
 
 # Trees ------------------------------------------------------------------------------------------------------------
 
 
 class _Paths(NamedTuple):
-    """The ways from the roots of trees to their ends; a column that is tested again on the way has one entry."""
+    """The ways from the roots of trees to their ends; a column that is tested again on the way has one entry, and so
+    have columns of one owner."""
 
     starts: np.ndarray
     steps: np.ndarray  # (steps, 2) node and branch, -1 for rows of an unknown level, which end there
@@ -128,7 +142,7 @@ class _Paths(NamedTuple):
     trees: np.ndarray  # of each path
 
 
-def _paths(nodes: Nodes) -> _Paths:
+def _paths(nodes: Nodes, owners: np.ndarray) -> _Paths:
     starts, entries, ends, trees = [0], [0], [], []
     steps: list[tuple[int, int]] = []
     place: list[int] = []
@@ -138,7 +152,7 @@ def _paths(nodes: Nodes) -> _Paths:
         for end, way in _ways(nodes, root):
             own: dict[int, int] = {}
             for node, branch in way:
-                column = int(nodes.column[node])
+                column = int(owners[nodes.column[node]])
                 if column not in own:
                     own[column] = len(columns)
                     columns.append(column)
@@ -180,11 +194,13 @@ def _weight_of(nodes: Nodes, node: int, branch: int) -> float:
     return 0.0 if branch < 0 or total <= 0 else float(nodes.weight[first + branch]) / total
 
 
-def _of_trees(model: Any, given: Any, X: np.ndarray, background: np.ndarray | None, n_jobs: int | None) -> Attributions:
+def _of_trees(
+    model: Any, given: Any, X: np.ndarray, background: np.ndarray | None, owners: np.ndarray, n_jobs: int | None
+) -> Attributions:
     from assay.explain._shapley_loops import attribute, passes
 
     nodes = model.nodes_.check(model.n_features_in_)
-    paths, boosted = _paths(nodes), isinstance(model, Boosted)
+    paths, boosted = _paths(nodes, owners), isinstance(model, Boosted)
     predicted = model._raw(given) if boosted else _predicted(model, given)
     outputs = predicted.shape[1]
     leaf = nodes.value[paths.ends].astype(np.float64)
@@ -197,7 +213,7 @@ def _of_trees(model: Any, given: Any, X: np.ndarray, background: np.ndarray | No
     parts = (paths.starts, paths.steps, paths.place, *how)
     deepest = int(np.diff(paths.entries).max(initial=0))
     first, places, shares = _rules((deepest + 1) // 2)
-    found, base = np.zeros((len(X), X.shape[1], outputs)), np.zeros(outputs)
+    found, base = np.zeros((len(X), int(owners.max()) + 1, outputs)), np.zeros(outputs)
     references = [paths.weights] if background is None else [_passed(passes, row, parts, paths) for row in background]
 
     def work(i: int) -> None:

@@ -1,7 +1,7 @@
 """A small builder of ONNX graphs: each call adds a node and returns the name of its output."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -10,6 +10,13 @@ from onnx import TensorProto, helper, numpy_helper
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 """Versions of the operators: the oldest with everything that is needed, so that old runtimes read the file too."""
 _ROOM, _TIMES = 2**22, 16  # numbers of a graph beside the model's own: so many, and so many for each of these
+
+
+class Scores(NamedTuple):
+    """A value of the graph, doubles (rows, width)."""
+
+    value: str
+    width: int
 
 
 class Graph:

@@ -3,24 +3,28 @@ holdout.baseline, holdout.f1 to holdout.groups).
 
 Losses of a regression are absolute errors clipped at `clip`. Where several models were compared on the same
 rows, each statement is made at delta divided by their number.
+
+Statements about votes: the error of an ensemble from the rows that its members did not see.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Decided, Density, Gathered, Predictions, Scores, labels, own_margins, wrong_rows
+from assay.guarantees.fingerprint import BetOrder
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Halves, Statement, Vacuous, claim, error_rate
-from assay.guarantees.order import BetOrder
 from assay.messages import Message
 from assay.scan import Rows
 from assay.theory import concentration, exchangeability
 from assay.theory.holdout import auc_lower, balanced_upper, in_blocks, threshold_width
+from assay.theory.pac_bayes import OutOfBag
 
 _NO_ROWS = Message("why.no-holdout")
 _NO_CURVE = Message("why.roc-classes")
@@ -387,3 +391,44 @@ def _kullback_leibler(losses: np.ndarray, delta: float) -> float:
 
 MEAN_LOSS = {"holdout.kl": _kullback_leibler, "holdout.betting": concentration.betting_upper}
 """Upper bounds of the mean of losses in [0, 1] at a delta, bets in the order given."""
+
+
+class Bags(NamedTuple):
+    """How bags were drawn: a seed for each member, draws per bag, and the sample that all members depend on."""
+
+    seeds: np.ndarray
+    size: int
+    replace: bool
+    shared: int = 0  # rows of a sample without replacement, such as the one that bins were taken from
+    shared_seed: int = 0
+
+
+def out_of_bag_vote(
+    blocks: Iterable[tuple[np.ndarray, np.ndarray]], bags: Bags, rows: int, threshold: float
+) -> Statement:
+    """Return the statement about a vote; `blocks` yields losses and which of them are out of bag, (rows, members)."""
+    sums = OutOfBag(len(bags.seeds))
+    for losses, out in blocks:
+        sums.add(losses, out)
+    return partial(_vote, sums, bags, rows, threshold)
+
+
+def _vote(sums: OutOfBag, bags: Bags, rows: int, threshold: float, delta: str) -> Claim | NotApplicable:
+    result = sums.bound(float(delta), threshold)
+    members = len(bags.seeds)
+    if result.bound >= 1:
+        wrong = 100 * sums.loss("first", threshold)[0]
+        reason = Message("why.out-of-bag-vacuous", percent=wrong)
+        return Vacuous("pac-bayes.vote", reason, delta)
+    params: dict[str, Any] = {
+        "form": result.form,
+        "rate": result.exponent,
+        "members": members,
+        "rows": rows,
+        "bag": bags.size,
+        "replace": bags.replace,
+        "shared": bags.shared,
+        "shared_seed": bags.shared_seed,
+    }
+    witness = {"seeds": np.asarray(bags.seeds, dtype=np.int64)}
+    return error_rate("pac-bayes.vote", result.bound, params, "train", delta, witness=witness)

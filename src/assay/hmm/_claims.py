@@ -10,9 +10,8 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.fingerprint import repeats, sequence_keys
+from assay.guarantees.fingerprint import BetOrder, repeats, sequence_keys
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, CertifyOptions, Statement, Vacuous, claim
-from assay.guarantees.order import BetOrder
 from assay.hmm._base import ChainProblem, Parameters
 from assay.hmm._chain import Sequences, expect
 from assay.hmm._discrete import CategoricalHMM, PoissonHMM

@@ -45,8 +45,7 @@ from assay.svm._claims import (
     why_no_gap,
     why_not_fixed,
 )
-from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
-from assay.svm._objective import LogisticKernelObjective
+from assay.svm._expansions import ExpansionClassifier, LogisticKernelObjective, blas_for, same_rows, whole_gram
 
 _HALVINGS = 40
 

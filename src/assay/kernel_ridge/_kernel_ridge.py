@@ -39,8 +39,7 @@ from assay.svm._claims import (
     kernel_magnitude,
     why_no_gap,
 )
-from assay.svm._expansions import whole_gram
-from assay.svm._objective import SquaredKernelObjective
+from assay.svm._expansions import SquaredKernelObjective, whole_gram
 
 _MOST_LEFT_OUT = 1000  # rows
 

@@ -23,7 +23,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class First:
-    """A first certified answer is there, which is no candidate of the search (`learning.first`)."""
+    """A first certified answer is there, which is no candidate of the search (`learning.study`)."""
 
     candidate: Any
 

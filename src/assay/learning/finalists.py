@@ -16,10 +16,9 @@ from assay.claims.claim import Certificate
 from assay.guarantees.ledger import DOWN
 from assay.guarantees.seal import Others
 from assay.learning.events import Event, Finished, Started
-from assay.learning.jobs import Answer, Certify
+from assay.learning.jobs import Answer, Certify, Pool
 from assay.learning.problem import Problem
 from assay.learning.search import Budget, Candidate, Search, failures, options_for
-from assay.learning.workers import Pool
 from assay.messages import Message, sentences
 
 FIRST = Decimal("0.9")

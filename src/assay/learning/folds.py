@@ -18,18 +18,16 @@ from assay import scan
 from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.claims.model import StoredModel
 from assay.guarantees.evidence import Decided, Gathered, Predictions
-from assay.guarantees.fingerprint import data_reference, model_reference
+from assay.guarantees.fingerprint import BetOrder, data_reference, fold_of_rows, model_reference
 from assay.guarantees.ledger import DOWN, OUTWARD, Vacuous, claim
-from assay.guarantees.order import BetOrder, fold_of_rows
 from assay.learning import baseline
 from assay.learning.events import Event, Finished, Note, Started
 from assay.learning.folded import FoldedTable, FoldMean, FoldVote
-from assay.learning.jobs import Answer, Fit, reason
+from assay.learning.jobs import Answer, Fit, Pool, reason
 from assay.learning.metrics import Metric, chosen_metric
 from assay.learning.model import TableModel
 from assay.learning.problem import Problem, copied, fold_problem
 from assay.learning.search import Budget, Candidate, Search, failures
-from assay.learning.workers import Pool
 from assay.messages import Message
 from assay.model_selection._validation import mean_of_folds
 from assay.theory import concentration

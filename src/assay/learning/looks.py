@@ -37,10 +37,9 @@ import numpy as np
 
 from assay.data import RawTable, digests
 from assay.files import user_data_folder
-from assay.guarantees import order
+from assay.guarantees import fingerprint
 from assay.guarantees.ledger import DOWN, price_of_look
-from assay.learning.problem import groups_of
-from assay.learning.split import hold_out
+from assay.learning.problem import groups_of, hold_out
 from assay.messages import Message
 
 SKETCH = 256
@@ -174,7 +173,7 @@ def _parts(held: np.ndarray, parts: int, seed: int, group: np.ndarray | None) ->
         code = "looks.few-rows" if group is None else "looks.few-groups"
         raise ValueError(Message(code, parts=parts, count=count))
     part = np.empty(count, dtype=np.intp)
-    part[order.permutation(count, seed, order.RESERVE)] = np.arange(count) % parts
+    part[fingerprint.permutation(count, seed, fingerprint.RESERVE)] = np.arange(count) % parts
     return [held[part[units] == k] for k in range(parts)]
 
 

@@ -1,8 +1,12 @@
-"""A model that reads tables: an encoding and a learner, and the column they predict."""
+"""A model that reads tables: an encoding and a learner, and the column they predict.
 
-from collections.abc import Sequence
+The cells of a model's table as the checker asks for them: a column, or a part of the rows, at a time.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,14 +18,66 @@ from assay.checker.tables import Used, verify_table
 from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate
 from assay.claims.model import StoredModel
-from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, raw_table
+from assay.data import Column, ColumnType, Encoding, RawTable, Schema, Table, names, raw_chunks, raw_table
+from assay.data.readers import is_streamed, rows_at_once
 from assay.data.table import written_like
 from assay.guarantees.ledger import CertifyOptions, price_of_look
 from assay.guarantees.seal import About, DataSplit, Others, issue
-from assay.learning.cells import StreamedCells
-from assay.learning.fold_sizes import outward
-from assay.learning.memory import Memory, Sizes, class_scores, ranked, remember, sizes_of, sketches
+from assay.learning.memory import Memory, Sizes, class_scores, outward, ranked, remember, sizes_of, sketches
 from assay.messages import Message
+
+
+class StreamedCells:
+    """Cells of the columns that a model reads, of its target, and of those that the certificate names. Parquet files
+    are read again for each column and each pass, so that they may be larger than memory; other sources are held."""
+
+    def __init__(self, model: "TableModel", certificate: Certificate, source: Any) -> None:
+        self.model = model
+        self.source = source if is_streamed(source) else raw_table(source)
+        known = self.source.names if isinstance(self.source, RawTable) else names(self.source)
+        kinds = {item.name: item.kind for item in (*model.columns, model.target)}
+        kinds |= {name: "nominal" for name in certificate.named_columns if name not in kinds}
+        if certificate.time is not None:
+            kinds.setdefault(certificate.time["name"], certificate.time["kind"])
+        self.kinds = {name: kind for name, kind in kinds.items() if name in known}
+        self.names = list(self.kinds)
+        self._read = [column.name for column in model.columns]
+
+    def rows(self, *columns: str) -> RawTable:
+        """Return columns as the source holds them."""
+        return raw_table(self.source, only=list(columns))
+
+    def column(self, name: str) -> np.ndarray:
+        """Return the cells of a column."""
+        return self.rows(name).cells(name, self.kinds[name])
+
+    def chunks(self, *more: str) -> Iterator[RawTable]:
+        """Yield the columns that the model reads, and more, in parts of the rows."""
+        columns = list(dict.fromkeys([*self._read, *more]))
+        return raw_chunks(self.source, rows_at_once(len(columns)), columns)
+
+    def parts(self) -> Iterator[tuple[dict[str, np.ndarray], Callable[[], Used]]]:
+        """Yield the cells of the columns that the model reads in parts of the rows, and what it makes of these."""
+        for part in self.chunks():
+            yield {name: part.cells(name, self.kinds[name]) for name in self._read}, partial(self.model.used, part)
+
+    def typed(self, numbers: np.ndarray) -> Iterator[Column]:
+        """Yield the columns that the model reads, as it reads them, of the rows with these numbers."""
+        for column in self.model.columns:
+            rows = self.rows(column.name)
+            rows = rows if len(numbers) == rows.n_rows else rows.take(numbers)
+            yield rows.read_as((column,), lenient=True).column(column.name)
+
+    @cached_property
+    def own(self) -> np.ndarray:
+        """The numbers of the rows that have a target."""
+        return self.model.own_rows(self.rows(self.model.target.name))
+
+    @cached_property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.rows(self.model.target.name).n_rows
+
 
 _NAME = "learning.TableModel"
 
@@ -85,7 +141,7 @@ class TableModel:
         return has_seen_rows(self.learner)
 
     def __sklearn_clone__(self) -> "TableModel":
-        from assay.learning.refit import unfitted
+        from assay.learning.folded import unfitted
 
         return unfitted(self)
 
@@ -108,7 +164,7 @@ class TableModel:
 
         Columns are read, and encoded, by what these rows hold. A certificate is about the model before.
         """
-        from assay.learning.refit import fit_again
+        from assay.learning.folded import fit_again
 
         fit_again(self, X, y)
         return self

@@ -4,8 +4,18 @@ Rows are held out once (or, `certify="folds"`, each fold is judged by a model ma
 settings are chosen by cross-validation inside the training rows (`search`); the ranking fixes how delta is shared among
 the finalists, which are fitted to all training rows; then the hold-out rows are opened, once (`finalists`). The
 baseline is a row of the leaderboard, and beating it is a claim of its own.
+
+The leaderboard as a figure.
+
+A first certified answer within seconds, while the search has just begun.
+
+A linear model with its own settings, fixed before any row is seen, is fitted to a part of the training rows and
+certified on others of them, drawn at random. The hold-out rows stay closed, so whoever sees this row and stops the
+search takes nothing from the bounds of the finalists. It is a statement by itself, at the confidence asked for, and no
+candidate: the same learner is judged with all others.
 """
 
+import pickle
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,22 +30,30 @@ import numpy as np
 
 from assay.checker.rules.folds import of_vote
 from assay.claims.claim import Certificate
-from assay.data import RawTable, Table, raw_table
+from assay.data import Encoding, RawTable, Table, raw_table
 from assay.explain import Explanation, explain, grouped
-from assay.guarantees.seal import RepeatedUseWarning
+from assay.guarantees.seal import Others, RepeatedUseWarning
 from assay.learning import baseline, notebook, spaces, verdict
-from assay.learning import first as first_answer
 from assay.learning import looks as looking
-from assay.learning.events import Event, Note
-from assay.learning.finalists import Final, Finalist
+from assay.learning.events import Event, First, Note
+from assay.learning.finalists import Final, Finalist, certified
 from assay.learning.folds import FoldModel, Folds
+from assay.learning.jobs import Answer, Certify, Pool, Recipe
 from assay.learning.metrics import Metric, chosen_metric
-from assay.learning.model import TableModel
-from assay.learning.problem import Problem, about_held_rows, default_clip, make_problem, with_target
-from assay.learning.resume import Scores, fingerprint
-from assay.learning.search import Budget, Candidate, Search
-from assay.learning.workers import Pool
+from assay.learning.model import TableModel, checked_input
+from assay.learning.problem import (
+    Problem,
+    about_held_rows,
+    default_clip,
+    hold_out,
+    informative_columns,
+    make_problem,
+    training_target,
+    with_target,
+)
+from assay.learning.search import Budget, Candidate, Scores, Search, fingerprint, options_for
 from assay.messages import Message, sentences
+from assay.stored import class_name
 
 
 @dataclass
@@ -198,7 +216,6 @@ class Study:
 
     def plot(self) -> Any:
         """Return a figure of the leaderboard: each learner by cross-validation."""
-        from assay.learning.figure import leaderboard
 
         return leaderboard(self)
 
@@ -339,7 +356,7 @@ def learn(
             return _with_looks(results, look(), None)
         if not learners:
             k = looking.number(problem.raw, target, problem.held, reserve)
-            first_answer.begin(problem, wanted, pool, tell, looking.share(delta, k), given)
+            begin_first_answer(problem, wanted, pool, tell, looking.share(delta, k), given)
         search = searched(problem, wanted, budget)
         if budget.stopped:
             tell(Note(Message("stopped"), passing=True))
@@ -496,3 +513,82 @@ def _baseline(problem: Problem, metric: Metric) -> Candidate:
         row.holdout_metric = metric.on(held, told, often, problem.classes)
     row.cv = metric.shown(row.loss)
     return row
+
+
+def leaderboard(study: Any) -> Any:
+    """Return a matplotlib figure: the cross-validated metric of each learner's best settings, the chosen one marked."""
+    from matplotlib.figure import Figure
+
+    best: dict[str, Any] = {}
+    for candidate in study.candidates:
+        if candidate.losses:
+            best.setdefault(candidate.name, candidate)
+    rows = list(best.values())[::-1]
+    figure = Figure(figsize=(7, 1 + 0.3 * len(rows)), layout="constrained")
+    axes = figure.subplots()
+    colours = ["tab:blue" if row is study.chosen else "tab:gray" for row in rows]
+    axes.barh([row.name for row in rows], [row.cv for row in rows], color=colours)
+    axes.set_xlabel(f"{study.metric.name} in cross-validation")
+    return figure
+
+
+SHARE = 0.25
+_MOST = 10_000  # rows that are fitted
+
+
+def begin_first_answer(
+    problem: Problem, metric: Metric, pool: Pool, tell: Callable[[Event], None], delta: Decimal, clip: float | None
+) -> None:
+    """Have the first answer made beside everything else; it is told when it is there, or never if it fails.
+
+    Errors of numbers count up to `clip` or, if that is not given, what the rows that are fitted say.
+    """
+    fit, judge = _first_parts(problem)
+    if len(fit) < 20:
+        return
+    kind, target = spaces.quick(problem.task), problem.target
+    try:  # everything is typed by the rows that are fitted: the others have no say in the model
+        rows = problem.raw.take(fit).without(target.name, *problem.apart)
+        encoding = Encoding.fit(informative_columns(rows.typed()), checked_input(kind))
+        target = training_target(problem.raw, fit, target.name, problem.task).type
+    except ValueError:  # these rows have nothing to learn from; all training rows may
+        return
+    if (target.kind, target.written) != (problem.target.kind, problem.target.written):
+        return
+    path = problem.folder / "first.pickle"
+    both = np.sort(np.concatenate([fit, judge]))
+    places = (np.searchsorted(both, part) for part in (fit, judge))
+    path.write_bytes(pickle.dumps((problem.raw.take(both), target, *places), protocol=5))
+    if problem.task == "regress" and clip is None:
+        clip = default_clip(problem.y[np.searchsorted(problem.train, fit)])
+    groups = problem.raw.text(problem.group_name)[judge] if problem.group_name else None
+    recipe = Recipe(class_name(kind), seed=problem.seed)
+    asked = options_for(metric, clip, groups, problem.group_name)
+    job = Certify(recipe, str(path), encoding, delta, Others(delta, ()), asked, problem.task)
+
+    def done(answer: Answer) -> None:
+        if answer.result is not None:
+            bound = certified(answer.result["certificate"], problem.task)
+            row = Candidate(kind.__name__, status="first", bound=bound, seconds=answer.result["seconds"])
+            judged = problem.y[np.searchsorted(problem.train, judge)]
+            row.holdout_error = problem.mean_error(judged, answer.result["held"])
+            sizes = {"fitted": len(fit), "rows": len(judge)}
+            row.note = Message("quick", **sizes) if clip is None else Message("quick.clip", clip=clip, **sizes)
+            if bound is not None:
+                tell(First(row))
+
+    pool.start(job, done)
+
+
+def _first_parts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return training rows to fit and others to certify on."""
+    train = problem.train
+    marks = None if problem.group is None else problem.group[train], problem.time
+    try:
+        held = hold_out(len(train), SHARE, problem.seed, *marks)
+    except ValueError:  # too few rows, or groups
+        return train[:0], train[:0]
+    rest = np.setdiff1d(np.arange(len(train)), held)
+    if len(rest) > _MOST:
+        rest = np.sort(np.random.default_rng([3, problem.seed]).permutation(rest)[:_MOST])
+    return train[rest], train[held]

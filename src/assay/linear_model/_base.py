@@ -4,7 +4,7 @@
 
     objective(X, y, coef, intercept) = sum_i loss(y_i, f(x_i)) + penalty,    f = <coef, x> + intercept
 
-Kernel machines have the same in `assay.svm._objective`, with dual coefficients instead of coefficients.
+Kernel machines have the same in `assay.svm._expansions`, with dual coefficients instead of coefficients.
 """
 
 from collections.abc import Iterator

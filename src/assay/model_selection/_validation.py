@@ -27,8 +27,8 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.ensemble._members import one_hot
 from assay.guarantees.evidence import NOBODY, OPEN, Decided, Evidence, Gathered, Votes
+from assay.guarantees.fingerprint import FOLDS, permutation
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, Statement, Vacuous, claim
-from assay.guarantees.order import FOLDS, permutation
 from assay.messages import Message
 from assay.params import Count, check, refuse
 from assay.scan import Rows

@@ -82,9 +82,6 @@ class Reduced(ClassifierMixin, CombinedLearner):
     def _base(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
 
-    def _bases(self) -> list[Any]:
-        return [self._base()]
-
     def _code(self, classes: int) -> np.ndarray:
         """Return the code, (classes, bits)."""
         raise NotImplementedError

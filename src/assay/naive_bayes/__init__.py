@@ -3,11 +3,10 @@
 from assay.borrowed import borrowed
 from assay.naive_bayes._averaged import A2DE, AODE
 from assay.naive_bayes._base import ZeroProbabilityWarning
-from assay.naive_bayes._categorical import CategoricalNB
 from assay.naive_bayes._columns import DegenerateVarianceWarning
 from assay.naive_bayes._counts import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from assay.naive_bayes._dependence import SPODE, TAN, OneDependence
-from assay.naive_bayes._gaussian import GaussianNB, MixedNB
+from assay.naive_bayes._gaussian import CategoricalNB, GaussianNB, MixedNB
 
 __all__ = [
     "A2DE",

@@ -24,8 +24,8 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.naive_bayes._base import BayesClassifier, log_of
-from assay.naive_bayes._categorical import LEAST_ALPHA
 from assay.naive_bayes._columns import counts_claim
+from assay.naive_bayes._gaussian import LEAST_ALPHA
 from assay.params import Flag, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows

@@ -7,7 +7,6 @@ Single neurons and their activations are in `assay.neural_network.units`, the st
 
 from assay.borrowed import borrowed
 from assay.neural_network._art import ART1, FuzzyART
-from assay.neural_network._belief import DeepBeliefNetwork
 from assay.neural_network._boltzmann import BoltzmannMachine, learn_boltzmann
 from assay.neural_network._cascade import CascadeCorrelationClassifier, CascadeCorrelationRegressor
 from assay.neural_network._competitive import CompetitiveLearning
@@ -20,7 +19,7 @@ from assay.neural_network._multilayer_perceptron import (
     lambda_by_cross_validation,
 )
 from assay.neural_network._rbf import RBFClassifier, RBFRegressor
-from assay.neural_network._rbm import BernoulliRBM
+from assay.neural_network._rbm import BernoulliRBM, DeepBeliefNetwork
 from assay.neural_network._recurrence import LayerInformation, layer_information
 from assay.neural_network.units import ThresholdNetwork
 

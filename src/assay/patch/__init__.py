@@ -13,7 +13,6 @@
 with the reason in the log "assay.patch" and in the report; what both refuse has scikit-learn's error.
 """
 
-from assay.patch._swap import Patched, patch_sklearn, shared_names, unpatch_sklearn
-from assay.patch._usage import Report, report
+from assay.patch._swap import Patched, Report, patch_sklearn, report, shared_names, unpatch_sklearn
 
 __all__ = ["Patched", "Report", "patch_sklearn", "report", "shared_names", "unpatch_sklearn"]

@@ -200,26 +200,7 @@ def boundary(model: Any, X: Any, y: Any) -> "Figure":
         The figure.
     """
     frame = frames.boundary(model, X, y)
-    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
-    figure, (axes,) = _canvas(1)
-    from matplotlib.colors import ListedColormap
-
-    colours = [CLASS_COLOURS[k % len(CLASS_COLOURS)] for k in range(len(frame["classes"]))]
-    axes.pcolormesh(
-        frame["x"], frame["y"], frame["codes"], cmap=ListedColormap(colours), alpha=0.15, vmin=-0.5,
-        vmax=len(colours) - 0.5, shading="nearest", rasterized=True,
-    )  # fmt: skip
-    for label, colour in zip(frame["classes"], colours, strict=True):
-        mine = y == label
-        axes.scatter(
-            X[mine, 0],
-            X[mine, 1],
-            s=18,
-            color=colour,
-            edgecolors="white",
-            linewidths=0.5,
-            label=_short(label),
-        )
+    figure, axes = _regions(frame, X, y, s=18, edgecolors="white", linewidths=0.5)
     if "normal" in frame:
         horizontal, vertical = np.meshgrid(frame["x"], frame["y"])
         score = frame["normal"][0] * horizontal + frame["normal"][1] * vertical + frame["offset"]
@@ -238,6 +219,23 @@ def boundary(model: Any, X: Any, y: Any) -> "Figure":
     axes.set(xlabel=_short(names[0], 28), ylabel=_short(names[1], 28), title="Decision boundary")
     axes.legend(framealpha=0.9)
     return figure
+
+
+def _regions(frame: dict[str, Any], X: Any, y: Any, **marks: Any) -> tuple["Figure", "Axes"]:
+    """Return a figure of the regions in which each class is predicted, and of the rows of each class as `marks`."""
+    from matplotlib.colors import ListedColormap
+
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    figure, (axes,) = _canvas(1)
+    colours = [CLASS_COLOURS[k % len(CLASS_COLOURS)] for k in range(len(frame["classes"]))]
+    axes.pcolormesh(
+        frame["x"], frame["y"], frame["codes"], cmap=ListedColormap(colours), alpha=0.15, vmin=-0.5,
+        vmax=len(colours) - 0.5, shading="nearest", rasterized=True,
+    )  # fmt: skip
+    for label, colour in zip(frame["classes"], colours, strict=True):
+        mine = y == label
+        axes.scatter(X[mine, 0], X[mine, 1], color=colour, label=_short(label), **marks)
+    return figure, axes
 
 
 def bounds(

@@ -7,7 +7,7 @@ import numpy as np
 
 from assay.kernels import Kernel
 from assay.plot import frames
-from assay.plot.figures import BLUE, CLASS_COLOURS, GREY, INK, ORANGE, _canvas, _short
+from assay.plot.figures import BLUE, CLASS_COLOURS, GREY, INK, ORANGE, _canvas, _regions, _short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -191,18 +191,7 @@ def support_vectors(model: Any, X: Any, y: Any) -> "Figure":
         The figure.
     """
     frame = frames.support_vectors(model, X, y)
-    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
-    figure, (axes,) = _canvas(1)
-    from matplotlib.colors import ListedColormap
-
-    colours = [CLASS_COLOURS[k % len(CLASS_COLOURS)] for k in range(len(frame["classes"]))]
-    axes.pcolormesh(
-        frame["x"], frame["y"], frame["codes"], cmap=ListedColormap(colours), alpha=0.15, vmin=-0.5,
-        vmax=len(colours) - 0.5, shading="nearest", rasterized=True,
-    )  # fmt: skip
-    for label, colour in zip(frame["classes"], colours, strict=True):
-        mine = y == label
-        axes.scatter(X[mine, 0], X[mine, 1], s=14, color=colour, linewidths=0, label=_short(label))
+    figure, axes = _regions(frame, X, y, s=14, linewidths=0)
     if "scores" in frame:
         lines: Any = {"linestyles": ["--", "-", "--"], "linewidths": [1, 1.5, 1]}
         axes.contour(frame["x"], frame["y"], frame["scores"], levels=[-1.0, 0.0, 1.0], colors=INK, **lines)

@@ -20,8 +20,7 @@ from pyarrow import types
 
 from assay.data.blocks import Block, rows_per_block
 from assay.scan.memory import on_block, one_blas_thread, spread, thread_count
-from assay.scan.source import Rows, Statistic
-from assay.scan.total import Total
+from assay.scan.source import Rows, Statistic, Total
 
 BUFFER_BYTES = 2**16  # read at a time from each column of a file
 BLOCKS_PER_READ = 4  # decoding a few blocks at once halves the cost of starting each column

@@ -50,9 +50,9 @@ from assay.optim.duality import GAP, PenalisedProblem, gap_claims
 from assay.params import Choice, Constraint, Count, Flag, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
 from assay.scan.memory import MemoryRows
+from assay.svm._expansions import LinearClassifierObjective, LinearRegressorObjective
 from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, by_newton, is_sparse
 from assay.svm._linear_solvers import by_interior
-from assay.svm._objective import LinearClassifierObjective, LinearRegressorObjective
 from assay.theory.spaces import Linear, LinearFunctions
 
 _NARROW = 200  # columns up to which methods with a Hessian are the faster ones

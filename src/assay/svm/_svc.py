@@ -30,7 +30,7 @@ from assay.kernels._tiles import Tiles
 from assay.params import Choice, Constraint, Positive, refuse
 from assay.svm._base import SHARE, KernelFunctions, filled, offset, one_group, support_rows
 from assay.svm._decomposition import GiveUp, Problem, Solution
-from assay.svm._objective import HingeObjective
+from assay.svm._expansions import HingeObjective
 from assay.svm._pairwise_classifier import PairMachine, SupportVectorClassifier, Watch
 from assay.svm._reference_solvers import problem_size
 

@@ -40,7 +40,7 @@ from assay.svm._base import (
     support_rows,
 )
 from assay.svm._decomposition import GiveUp, Problem, Solution, solve
-from assay.svm._objective import OneClassObjective, TubeObjective
+from assay.svm._expansions import OneClassObjective, TubeObjective
 
 _LONGEST = 1e4
 _FITTED = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_", "n_features_in_")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.bounds.compression import Rebuilt
+from assay.checker.bounds.margins import Rebuilt
 from assay.checker.bounds.tails import ln
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import UNDERFLOW, above, gamma

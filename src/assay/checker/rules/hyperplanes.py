@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from assay.checker.bounds.compression import NEAR, Rebuilt, ln_counts
+from assay.checker.bounds.margins import NEAR, Rebuilt, ln_counts
 from assay.checker.facts import listed_rows
 from assay.checker.numerics import Products, U, above, gamma, norm_above, null_signs
 from assay.checker.record import Refused, Rejected

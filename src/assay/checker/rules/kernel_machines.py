@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.bounds.compression import GRID, SLIP, WORD, Rebuilt
+from assay.checker.bounds.margins import GRID, SLIP, WORD, Rebuilt
 from assay.checker.bounds.tails import ln
 from assay.checker.numerics import UNDERFLOW, Sums, U, above
 from assay.checker.record import Rejected

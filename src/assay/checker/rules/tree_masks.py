@@ -70,9 +70,7 @@ def _group(
         edge = np.unique(trees.threshold[at])
         table = np.full((len(edge) + 2, len(root)), np.iinfo(word).max, dtype=word)
         for node, t, place in zip(at.tolist(), of.tolist(), np.searchsorted(edge, trees.threshold[at]).tolist()):
-            left, right = (
-                _kept(int(first[item]), int(below[item]), word) for item in (trees.child[node] + np.arange(2))
-            )
+            left, right = (_kept(int(first[c]), int(below[c]), word) for c in (trees.child[node] + np.arange(2)))
             table[place + 1 : -1, t] &= left
             if trees.missing[node] >= 0:
                 table[-1, t] &= right if trees.missing[node] == 0 else left

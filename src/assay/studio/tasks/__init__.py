@@ -7,7 +7,7 @@ from assay.studio.child import Tell
 
 def look(tell: Tell, **arguments: Any) -> Any:
     """Return the summary of a table."""
-    from assay.studio.tasks.looking import look as do
+    from assay.studio.tasks.trying import look as do
 
     return do(**arguments)
 
@@ -42,7 +42,7 @@ def predict(tell: Tell, **arguments: Any) -> Any:
 
 def plan(tell: Tell, **arguments: Any) -> Any:
     """Return rows for an error and errors for rows."""
-    from assay.studio.tasks.planning import plan as do
+    from assay.studio.tasks.learning import plan as do
 
     return do(**arguments)
 
@@ -56,6 +56,6 @@ def steps(tell: Tell, **arguments: Any) -> Any:
 
 def methods(tell: Tell, **arguments: Any) -> Any:
     """Return the cards of learners, or the page of one."""
-    from assay.studio.tasks.planning import methods as do
+    from assay.studio.tasks.learning import methods as do
 
     return do(**arguments)

@@ -13,8 +13,7 @@ import numpy as np
 
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes
-from assay.tree.growth._allowed import Allowed
-from assay.tree.growth._bins import Binner, stretches
+from assay.tree.growth._bins import Allowed, Binner, stretches
 from assay.tree.growth._hist_rows import SIDE_BY_SIDE, Division, GrowingRows
 
 ABOVE_ALL = 1e150

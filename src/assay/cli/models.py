@@ -1,5 +1,9 @@
-"""`assay verify`: is the table the one that was certified, and does every claim hold?"""
+"""Commands on model files: `assay verify`, `assay card`, `assay compare`, `assay export`.
 
+Each imports what it alone needs, so that `assay verify` stays quick.
+"""
+
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +20,9 @@ from assay.claims.claim import Certificate, Claim
 from assay.claims.directory import code
 from assay.claims.document import digest
 from assay.claims.words import assumptions
+from assay.cli.common import keep_apart, say
 from assay.cli.predicting import open_model, using
-from assay.cli.screen import say
+from assay.files import written_whole
 from assay.learning import TableModel
 from assay.text import json_text, shown
 
@@ -106,3 +111,57 @@ def _statement(claim: Claim) -> str:
         return claim.statement
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return f"at most {claim.value:g}" if claim.direction == "upper" else f"at least {claim.value:g}"
+
+
+def card(model_file: Path, out: Path | None) -> None:
+    """Run the command."""
+    from assay.report import model_card
+
+    if out is not None and out.suffix.lower() not in (".md", ".html"):
+        raise ValueError(f"--out must end in .md or .html; got {str(out)!r}.")
+    model, certificate = open_model(model_file)
+    if out is None:
+        print(model_card.markdown(model, certificate, model_file.name))
+        return
+    keep_apart([model_file], {"--out": out})
+    written = model_card.html if out.suffix.lower() == ".html" else model_card.markdown
+    with written_whole(out) as part:
+        part.write_text(written(model, certificate, model_file.name), encoding="utf-8")
+
+
+def compare(first: Path, second: Path, source: str, confidence: float, as_json: bool = False) -> None:
+    """Run the command."""
+    from assay import explain as explaining
+
+    if not 0 < confidence < 1:
+        raise ValueError(f"--confidence must be a number between 0 and 1, such as 0.95; got {confidence:g}.")
+    models = open_model(first), open_model(second)
+    bundled = source in datasets.TARGETS and not Path(source).exists()
+    with using(first):
+        result = explaining.compare(*models, datasets.load(source) if bundled else source, delta=1 - confidence)
+    if as_json:
+        record = asdict(result) | {"first": str(first), "second": str(second), "confidence": confidence}
+        print(json_text(record))
+        return
+    console = Console()
+    kind = "error rate" if models[0].model.task == "classify" else "mean absolute error"
+    for which, path, loss in zip(("First", "Second"), (first, second), result.losses, strict=True):
+        say(console, f"{which}: {path}, {kind} {loss:.5g} on {result.rows} rows.")
+    what = "wrong" if models[0].model.task == "classify" else "further off"
+    first_alone, second_alone = result.alone
+    say(console, f"The first alone is {what} in {first_alone} of these rows, the second alone in {second_alone}.")
+    for sentence in result.sentences:
+        say(console, sentence)
+
+
+def export_onnx(model_file: Path, out: Path | None) -> None:
+    """Run the command."""
+    from assay import export
+
+    path = model_file.with_suffix(".onnx") if out is None else out
+    if path.suffix.lower() != ".onnx":
+        raise ValueError(f"--out must end in .onnx; got {str(path)!r}.")
+    keep_apart([model_file], {"--out": path})
+    model, _ = open_model(model_file)
+    export.save_onnx(model, path)
+    print(f"Written to {path}.")

@@ -1,9 +1,14 @@
-"""Files that a command reads and writes."""
+"""What commands share: files that they read and write, sentences that hold words of files and tables."""
 
 import os
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+
+from rich.console import Console
+
+from assay.messages import render
+from assay.text import shown
 
 
 def keep_apart(read: Sequence[str | Path], written: Mapping[str, Path]) -> None:
@@ -21,3 +26,8 @@ def _same(a: Path, b: Path) -> bool:
     if a.exists() and b.exists():
         return os.path.samefile(a, b)
     return a.resolve() == b.resolve()
+
+
+def say(console: Console, sentence: str, style: str | None = None) -> None:
+    """Print a sentence as it is: neither markup nor terminal codes in it have an effect."""
+    console.print(shown(render(sentence, place="terminal")), style=style, markup=False, highlight=False, emoji=False)

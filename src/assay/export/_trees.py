@@ -11,8 +11,7 @@ import numpy as np
 from onnx import numpy_helper
 
 from assay.claims.model import StoredModel
-from assay.export._graph import Graph
-from assay.export._links import Scores
+from assay.export._graph import Graph, Scores
 
 
 @dataclass

@@ -1,1 +1,0 @@
-"""ONNX graphs, one module a family of models, by the name of the family."""

@@ -302,6 +302,18 @@ def test_whole_numbers_that_doubles_merge_are_names_however_they_are_written(spe
         assert "beyond 2^53" in column.note
 
 
+@pytest.mark.parametrize("spelled", SPELLINGS.values(), ids=SPELLINGS)
+@pytest.mark.parametrize("copies", [1, 8])
+def test_the_first_whole_number_that_a_double_is_not_makes_names(spelled, copies):
+    """2^53 + 1 is read as 2^53, which is no larger than 2^53; 2^53 alone is a number."""
+    small = [10**15 + k for k in range(20)]
+    column = read({"id": [spelled(number) for number in [*small, 2**53, 2**53 + 1]] * copies}).column("id")
+    assert column.type.kind == "nominal"
+    assert len(column.type.levels) == 22
+    alone = read({"id": [spelled(number) for number in [*small, 2**53]] * copies}).column("id")
+    assert alone.type.kind == "numeric"
+
+
 @pytest.mark.parametrize("form", ["json", "jsonl", "decimal"])
 def test_long_identifiers_of_files_that_know_numbers_stay_apart(form, tmp_path):
     source = tmp_path / f"t.{form}"

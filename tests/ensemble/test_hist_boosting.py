@@ -1,9 +1,11 @@
 """Boosting on histograms: published numbers, scikit-learn, brute force on small data, constraints, threads."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import ensemble as peers
 from sklearn.datasets import load_breast_cancer, load_iris, make_friedman1
+from sklearn.inspection import partial_dependence
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
@@ -351,3 +353,25 @@ def test_infinite_values_are_values():
         assert model.score(X, target) == 1.0
         with pytest.raises(ValueError, match="infinity"):
             model.certify(X, target)
+
+
+@pytest.mark.parametrize("words", [True, False], ids=["words", "numbers"])
+def test_partial_dependence_by_recursion_has_the_steps_of_brute_force(words):
+    """Of trees that each read one column, both averages differ by a constant alone."""
+    rng = np.random.default_rng(0)
+    level, number = rng.integers(0, 4, 400), rng.normal(size=400)
+    first = np.array(["ash", "elm", "fir", "oak"])[level] if words else level.astype(float)
+    frame = pd.DataFrame({"a": pd.Categorical(first), "b": number})
+    given = {"categorical_features": "from_dtype"} if words else {"categorical_features": [0]}
+    rows = frame if words else np.column_stack([first, number])
+    model = HistGradientBoostingRegressor(max_iter=20, interaction_cst="no_interactions", **given)
+    model.fit(rows, 3.0 * (level % 2) + number)
+    names = ["a", "b"] if words else [0, 1]
+    for name in names:
+        own, brute = (
+            partial_dependence(model, rows, [name], method=how, categorical_features=names[:1], grid_resolution=6)
+            for how in ("recursion", "brute")
+        )
+        np.testing.assert_allclose(np.diff(own["average"][0]), np.diff(brute["average"][0]), atol=1e-9)
+    both = partial_dependence(model, rows, names, method="recursion", categorical_features=names[:1])
+    assert both["average"].shape[1] == 4

@@ -69,6 +69,38 @@ def test_a_forged_scale_is_rejected(scale):
         read_model(model.stored())
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.repeat([-1e308, 1e308], 20),
+        np.r_[np.zeros(2), np.full(8, 5e-324), np.full(30, 1e300)],
+        np.exp(np.linspace(-600, 600, 40)),
+        np.exp(np.linspace(-700, 709.7, 40)),
+        np.full(40, 1.7e308),
+    ],
+    ids=["difference", "denormal decile", "ratio", "whole range", "largest"],
+)
+def test_targets_whose_exponentials_overflow_are_refused_in_words(y):
+    X = np.linspace(-1, 1, 40)[:, None]
+    assert not is_skewed(y)
+    with pytest.raises(ValueError, match=r"the targets reach from .* to .*: their range is above"):
+        LogTargetRegressor(DecisionTreeRegressor()).fit(X, y)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-310, 1e-200, 1e140, 1e295])
+def test_tiny_and_huge_targets_are_as_good_as_others(size):
+    """The formula has the target's own unit, so that a target of another size is predicted alike."""
+    X, y = skewed(3, 80)
+    y = y / y.max()
+    models = [LogTargetRegressor(DecisionTreeRegressor(max_depth=3)).fit(X, y * k) for k in (1.0, size)]
+    one, other = (model.predict(X) for model in models)
+    np.testing.assert_allclose(other, one * size, rtol=1e-9 if size > 1e-300 else 1e-3)
+    assert other.max() <= size * (1 + 1e-12)
+    assert is_skewed(y) == is_skewed(y * size)
+
+
 def test_skewness_is_told_by_the_logarithm():
     rng = np.random.default_rng(0)
     assert is_skewed(np.exp(rng.normal(size=300)))

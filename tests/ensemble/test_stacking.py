@@ -138,3 +138,18 @@ def test_threads_change_no_bit():
     X, y = TABLES["two"]
     one, three = (StackingClassifier(MEMBERS, n_jobs=k).fit(X, y).predict_proba(X) for k in (1, 3))
     assert np.array_equal(one, three)
+
+
+@pytest.mark.parametrize("names", [("b", "a", "c"), (3, 7, 5), (0.0, 1.0, 2.0)], ids=str)
+def test_members_that_were_fitted_to_labels_are_certified_and_loaded(names, tmp_path):
+    """The checker knows members by the positions of their classes; "prefit" ones were fitted to labels."""
+    X, codes = TABLES["three"]
+    y, kept = np.array(names)[codes], np.arange(len(X)) % 3 > 0
+    members = [(name, clone(member).fit(X[kept], y[kept])) for name, member in MEMBERS]
+    model = StackingClassifier(members, cv="prefit").fit(X[kept], y[kept])
+    certificate = model.certify(X[kept], y[kept], holdout=(X[~kept], y[~kept]))
+    report = assay.verify(certificate, model, X[kept], y[kept], holdout=(X[~kept], y[~kept]))
+    assert report.holds, report.reason
+    assay.save(model, tmp_path / "m.assay", certificate=certificate)
+    assert np.array_equal(assay.load(tmp_path / "m.assay").model.predict(X), model.predict(X))
+    assert members[0][1].classes_.tolist() == sorted(names)

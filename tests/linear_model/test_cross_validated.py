@@ -314,3 +314,19 @@ def test_the_number_of_penalties_is_bounded(Cs):
     model = LogisticRegressionCV(Cs=Cs)
     with pytest.raises(ValueError, match="Cs must be"):
         model.fit([[0.0], [1.0], [2.0], [3.0]] * 4, [0, 1, 0, 1] * 4)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LassoCV(cv=5), ElasticNetCV(cv=5), RidgeCV(cv=5), LogisticRegressionCV(cv=KFold(5), use_legacy_attributes=False)],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize(("kept", "part"), [(slice(5), "training"), (slice(12, 60), "hold-out")], ids=str)
+def test_folds_whose_rows_all_weigh_nothing_are_refused(model, kept, part):
+    """Their mean errors are no numbers: the first penalty was chosen without a word, or a division by zero raised."""
+    X, y, _ = draw(60, 3)
+    weight = np.zeros(60)
+    weight[kept] = 1.0
+    y = np.where(y > np.median(y[:5]), 1, 0) if "Logistic" in type(model).__name__ else y
+    with pytest.raises(ValueError, match=f"all {part} rows of fold 0 have weight 0"):
+        model.fit(X, y, sample_weight=weight)

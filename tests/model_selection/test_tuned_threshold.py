@@ -6,15 +6,20 @@ import numpy as np
 import pytest
 from sklearn import linear_model as scikit
 from sklearn import model_selection as peer
+from sklearn import tree as tree_peer
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import fbeta_score, make_scorer
+from sklearn.metrics import balanced_accuracy_score, fbeta_score, make_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import assay
-from assay.linear_model import LogisticRegression
+from assay.checker.family import read_model
+from assay.checker.predictors import decided
+from assay.imbalance import CostClassifier, ThresholdClassifier
+from assay.linear_model import LinearSeparator, LogisticRegression
 from assay.model_selection import TunedThresholdClassifierCV
+from assay.persist import built
 from assay.svm import SVC
 from assay.tree import DecisionTreeClassifier
 
@@ -110,6 +115,33 @@ def test_the_cost_at_the_threshold_is_bounded_by_rows_that_chose_nothing(member,
     assert not assay.verify(certificate, model, X, Y, holdout=(NEW, TRUE)).holds
 
 
+@pytest.mark.parametrize(
+    "thresholds", [100, np.array([0.1, 0.25, 0.5, 0.75, 0.9]), np.array([0.0, 0.5, 1.0])], ids=np.size
+)
+@pytest.mark.parametrize("names", [(0, 1), ("b", "a")], ids=str)
+def test_a_probability_equal_to_the_threshold_is_decided_as_it_was_when_that_was_chosen(thresholds, names):
+    """Trees of four leaves: nearly all thresholds that are tried equal a probability. The score of the predictions on
+    the rows that chose the threshold is the best score, and scikit-learn decides alike but where rounding decides."""
+    alike = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rows = rng.integers(0, 4, size=(40, 1)).astype(float)
+        labels = np.array(names)[(rng.random(40) < rows[:, 0] / 4).astype(int)]
+        options = {"cv": "prefit", "refit": False, "thresholds": thresholds, "scoring": "balanced_accuracy"}
+        tree = DecisionTreeClassifier(max_depth=2).fit(rows, labels)
+        model = TunedThresholdClassifierCV(tree, **options).fit(rows, labels)
+        said = model.predict(rows)
+        assert balanced_accuracy_score(labels, said) == pytest.approx(model.best_score_, abs=1e-12)
+        judge = read_model(model.stored())
+        guess, sure = decided(judge, rows)
+        assert np.array_equal(model.classes_[guess[sure]], said[sure])
+        assert built(model.stored()).best_threshold_ == model.best_threshold_
+        fitted = tree_peer.DecisionTreeClassifier(max_depth=2).fit(rows, labels)
+        theirs = peer.TunedThresholdClassifierCV(fitted, **options).fit(rows, labels)
+        alike.append(np.array_equal(theirs.predict(rows), said))
+    assert np.mean(alike) >= 0.9
+
+
 def test_what_the_checker_cannot_follow_has_no_certificate():
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     for model in (TunedThresholdClassifierCV(SVC()), TunedThresholdClassifierCV(pipeline)):
@@ -117,6 +149,32 @@ def test_what_the_checker_cannot_follow_has_no_certificate():
         assert model.score(NEW, TRUE) > 0.6
         with pytest.raises(ValueError, match=r"does not know|not a learner of Assay"):
             model.certify(X, Y)
+
+
+@pytest.mark.parametrize("names", [("b", "a"), (3, 7), (0, 1), (True, False), (1.0, 0.0)], ids=str)
+@pytest.mark.parametrize("member", [LogisticRegression(), DecisionTreeClassifier(max_depth=2)], ids=str)
+def test_a_classifier_that_was_fitted_to_labels_is_certified_and_loaded(names, member, tmp_path):
+    labels, true = np.array(names)[Y], np.array(names)[TRUE]
+    fitted = member.fit(X, labels)
+    model = TunedThresholdClassifierCV(fitted, cv="prefit", refit=False).fit(X, labels)
+    certificate = model.certify(X, labels, holdout=(NEW, true))
+    assert assay.verify(certificate, model, X, labels, holdout=(NEW, true)).holds
+    assay.save(model, tmp_path / "m.assay", certificate=certificate)
+    again = assay.load(tmp_path / "m.assay").model
+    assert np.array_equal(again.predict(NEW), model.predict(NEW))
+    assert np.array_equal(again.predict_proba(NEW), model.predict_proba(NEW))
+    assert model.estimator_ is fitted
+    assert fitted.classes_.tolist() == sorted(names)
+
+
+@pytest.mark.parametrize("kind", [TunedThresholdClassifierCV, ThresholdClassifier, CostClassifier])
+def test_a_file_with_a_member_without_probabilities_is_refused(kind):
+    options = {"cost": 1 - np.eye(2)} if kind is CostClassifier else {}
+    found = kind(**options).fit(X, Y).stored()
+    other = LinearSeparator().fit(X, (X[:, 0] > 0).astype(np.int64)).stored()
+    forged = replace(found, members=(other,), arrays={**found.arrays, "links_": np.array([-1])})
+    with pytest.raises(ValueError, match="needs probabilities, which LinearSeparator"):
+        built(forged)
 
 
 def test_threads_change_no_bit():

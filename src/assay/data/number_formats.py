@@ -12,6 +12,7 @@ read as one number, which is noted.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -141,8 +142,8 @@ def _few_plain_numbers(cells: Sequence[str | None]) -> np.ndarray | None:
         else:
             results.append(float(cell))
     numbers = np.array(results)
-    whole = [cell for cell, number in zip(cells, results) if abs(number) > 2**53 and re.match(_WHOLE, cell or "")]
-    return None if whole or np.isnan(numbers).all() or np.isinf(numbers).any() else numbers
+    long = any(abs(number) >= 2**53 and _is_long(cell) for cell, number in zip(cells, results))
+    return None if long or np.isnan(numbers).all() or np.isinf(numbers).any() else numbers
 
 
 def infinite_row(values: pa.ChunkedArray) -> int | None:
@@ -174,7 +175,14 @@ def _any(texts: pa.ChunkedArray, pattern: str) -> bool:
 
 def _too_long(texts: pa.ChunkedArray, numbers: np.ndarray) -> bool:
     """Tell whether a whole number is beyond 2^53; the texts are plain numbers."""
-    return bool(np.nanmax(np.abs(numbers), initial=0.0) > 2**53) and _any(texts, _WHOLE)
+    if np.nanmax(np.abs(numbers), initial=0.0) < 2**53:  # 2^53 + 1 is read as 2^53
+        return False
+    return any(map(_is_long, pc.unique(texts.filter(pc.match_substring_regex(texts, _WHOLE))).to_pylist()))
+
+
+def _is_long(text: str | None) -> bool:
+    """Tell whether a text is a whole number beyond 2^53."""
+    return bool(re.match(_WHOLE, text or "")) and abs(Decimal(str(text).strip())) > 2**53
 
 
 def why_names(column: "Cells") -> str:

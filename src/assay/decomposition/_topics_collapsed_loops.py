@@ -93,6 +93,7 @@ def collapsed(
             b = b if b > zero else zero
             size = size if size > zero else zero
             p[k] = (a + alpha[k]) * (b + more) / (size + rest)
+        for k in range(K):  # by itself: see `loops.logistic.loss_stretch`
             total += p[k]
         scale = one / total
         for k in range(K):

@@ -117,10 +117,10 @@ def infer(
             _shares(rows, many, t, n, shares)
             _spread(rows, shares, n, new)
             change = 0.0
+            for k in range(K):  # by itself: see `loops.logistic.loss_stretch`
+                change += abs(alpha[k] + t[k] * new[k] - own[k])
             for k in range(K):
-                fresh = alpha[k] + t[k] * new[k]
-                change += abs(fresh - own[k])
-                own[k] = fresh
+                own[k] = alpha[k] + t[k] * new[k]
             exp_digamma(own, t, zero, waste)
             if change < tol * K:
                 left[d] = 0

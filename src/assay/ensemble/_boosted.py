@@ -94,7 +94,8 @@ class Boosted(TreeModel, Learner):
         nodes, columns = self.nodes_, np.asarray(target_features, dtype=np.intp)
         nodes = nodes._replace(missing=np.where(np.isin(nodes.column, columns), nodes.missing, -1))
         points = np.full((len(grid), self.n_features_in_), np.nan)
-        points[:, columns] = grid
+        for column, values in zip(columns, np.asarray(grid).T):
+            points[:, column] = _codes(self.columns_, column, values)
         total = np.zeros((len(self.base_score_), len(grid)))
         for t, root in enumerate(nodes.root):
             total[t % len(total)] += weighted_values(nodes, root, points)[:, 0]
@@ -111,6 +112,15 @@ class Boosted(TreeModel, Learner):
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         return known_rows(self, X, y, sample_weight)
+
+
+def _codes(types: Any, column: int, values: np.ndarray) -> np.ndarray:
+    """Return values of a column as trees read them: of a nominal one the positions of the levels."""
+    if not types or types[column].kind != "nominal":
+        return values.astype(np.float64)
+    given = values.tolist()
+    levels = [level if isinstance(given[0], str) else float(level) for level in types[column].levels]
+    return np.array([levels.index(value) if value in levels else np.nan for value in given])
 
 
 @dataclass(eq=False, repr=False)

@@ -9,6 +9,7 @@ nothing here calls the checker.
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any, ClassVar, NamedTuple
@@ -56,6 +57,19 @@ LINKS = {"shares": SHARES, "logistic": LOGISTIC, "leaves": LEAVES, "counts": COU
 def is_ours(learner: Any) -> bool:
     """Tell whether a learner is one of Assay's, with a stored form that the checker reads."""
     return isinstance(learner, Learner) and getattr(learner, "family", "") != ""
+
+
+def coded(member: Any, classes: Any) -> Any:
+    """Return a member that knows its classes by their positions; one that was fitted to labels ("prefit") is copied."""
+    own = getattr(member, "classes_", None)
+    if not (is_ours(member) and isinstance(own, np.ndarray) and isinstance(classes, np.ndarray)):
+        return member
+    codes = np.arange(len(own))
+    if not np.array_equal(own, classes) or (own.dtype.kind in "iu" and np.array_equal(own, codes)):
+        return member
+    member = copy(member)
+    member.classes_ = codes
+    return member
 
 
 @dataclass(frozen=True)
@@ -448,7 +462,8 @@ class CombinedLearner(Learner):
     # ----------------------------------------------------------------------------------------
 
     def members(self) -> list[Any]:
-        return self.members_
+        """Return the members as the checker and a file want them: classifiers know the classes as 0, 1, ..."""
+        return [coded(member, getattr(self, "classes_", None)) for member in self.members_]
 
     def _take_members(self, members: Sequence[Any]) -> None:
         self._keep(members)

@@ -23,10 +23,11 @@ from assay.data.blocks import Block
 from assay.ensemble._combined import UNIT, CombinedLearner, Output, Task, fit_members, raw_link
 from assay.fitlog import FitLog
 from assay.linear_model import Ridge
-from assay.params import check
+from assay.params import check, refuse
 from assay.theory.spaces import Unbounded
 
 _SKEWED = 1.0
+_LARGEST = 700.0  # exponents above it come near to overflow
 
 
 def is_skewed(y: np.ndarray) -> bool:
@@ -37,11 +38,12 @@ def is_skewed(y: np.ndarray) -> bool:
     >>> is_skewed(y), is_skewed(np.exp(y))
     (False, True)
     """
-    before = _skewness(y)
-    return before > _SKEWED and abs(_skewness(_logarithms(y, scale_of(y)))) < 0.5 * before
+    before, scale = _skewness(y), scale_of(y)
+    return before > _SKEWED and _fits(scale) and abs(_skewness(_logarithms(y, scale))) < 0.5 * before
 
 
 def _skewness(y: np.ndarray) -> float:
+    y = y / max(float(np.abs(y).max()), 1e-300)  # whose cubes neither overflow nor vanish
     apart = y - y.mean()
     spread = float(np.sqrt(np.mean(apart**2)))
     return float(np.mean((apart / spread) ** 3)) if spread > 0 else 0.0
@@ -50,9 +52,16 @@ def _skewness(y: np.ndarray) -> float:
 def scale_of(y: np.ndarray) -> np.ndarray:
     """Return a, u and t of the formula."""
     origin = min(0.0, float(y.min()))
-    above = (y - origin)[y > origin]
-    unit = float(np.quantile(above, 0.1)) if len(above) else 1.0
-    return np.array([origin, unit, np.log1p((float(y.max()) - origin) / unit)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        above = (y - origin)[y > origin]
+        unit = float(np.quantile(above, 0.1)) if len(above) else 1.0
+        return np.array([origin, unit, np.log1p((y.max() - origin) / unit)])
+
+
+def _fits(scale: np.ndarray) -> bool:
+    """Tell whether the exponentials of the formula are far from the largest number."""
+    origin, unit, top = scale.tolist()
+    return top <= _LARGEST and np.log(unit) + top <= _LARGEST and -origin <= np.exp(_LARGEST)
 
 
 def _logarithms(y: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -121,7 +130,11 @@ class LogTargetRegressor(RegressorMixin, CombinedLearner):
         target, _ = self._targets(X, y, None)
         self._check_kinds(self._bases(), False)
         with FitLog(self, 1, X, y) as log:
-            self.target_scale_ = scale_of(target)
+            scale = scale_of(target)
+            if not _fits(scale):
+                raise refuse(self, f"the targets reach from {target.min():g} to {target.max():g}: their range is above "
+                             "1e304 or exp(700) times the first decile of y - a.")  # fmt: skip
+            self.target_scale_ = scale
             logarithms = _logarithms(target, self.target_scale_)
             self._keep(fit_members(self, [Task("estimator", self._base(), X, logarithms)], self.n_jobs))
             log.step(float(np.mean(np.abs(self._inverted(X) - target))), 0.0)

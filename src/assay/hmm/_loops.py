@@ -45,6 +45,7 @@ def forward(
         row = table[index[begin]]
         for j in range(k):
             own[j] = start[j] * row[j]
+        for j in range(k):  # by itself: see `loops.logistic.loss_stretch`
             before += own[j]
         steep = before < _STEEP
         for t in range(begin + 1, end):

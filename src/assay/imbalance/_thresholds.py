@@ -78,9 +78,14 @@ class Weighing(ClassifierMixin, CombinedLearner):
 
     def _fit_member(self, X: Any, codes: np.ndarray, weight: Any) -> None:
         self._check_kinds(self._bases(), True)
-        self._keep(fit_members(self, [Task("estimator", self._base(), X, codes, _weights_of(weight))], self.n_jobs))
-        if not hasattr(self.members_[0], "predict_proba"):
-            raise refuse(self, f"it needs probabilities, which {type(self.members_[0]).__name__} does not have.")
+        self._take_members(
+            fit_members(self, [Task("estimator", self._base(), X, codes, _weights_of(weight))], self.n_jobs)
+        )
+
+    def _take_members(self, members: Sequence[Any]) -> None:
+        if not hasattr(members[0], "predict_proba"):
+            raise refuse(self, f"it needs probabilities, which {type(members[0]).__name__} does not have.")
+        super()._take_members(members)
 
     def _link_of(self, t: int) -> int:
         return probability_link(self.members_[t])

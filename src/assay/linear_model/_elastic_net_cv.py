@@ -21,7 +21,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.linear_model._elastic_net import ElasticNet, Limits, centre, elastic_net_path, finite, minimise
-from assay.linear_model._folds import Fold, folded, in_memory, part, splits, splitter_routing
+from assay.linear_model._folds import Fold, check_weights, folded, in_memory, part, splits, splitter_routing
 from assay.linear_model._least_squares_solver import pilot, second_moments
 from assay.params import Positive, check, refuse
 from assay.scan import Rows, thread_map
@@ -140,6 +140,7 @@ class ElasticNetCV(ElasticNet):
         weights = None if isinstance(sample_weight, Real) else sample_weight
         rows = in_memory(self, read_rows(self, X, self._one_target(y), weights))
         folds = splits(self, X, y, weights, params)
+        check_weights(self, rows.weight, folds)
         start = pilot(rows, bool(self.fit_intercept))
         whole = finite(self, rows, rows.sum(second_moments, start))
         moments = centre(whole, start, bool(self.fit_intercept))

@@ -61,6 +61,20 @@ def part(rows: MemoryRows, numbers: np.ndarray, n_jobs: int | None = None) -> Me
     return chosen
 
 
+def check_weights(model: Any, weight: Any, folds: list[tuple[np.ndarray, np.ndarray]], *, held: bool = True) -> None:
+    """Refuse folds of which the training rows, or the hold-out rows if these are weighed (`held`), all weigh 0: means
+    over them are no numbers."""
+    if weight is None:
+        return
+    positive = np.asarray(weight) > 0
+    for k, (train, test) in enumerate(folds):
+        for name, numbers in (("training", train), ("hold-out", test if held else train)):
+            if not positive[numbers].any():
+                raise refuse(
+                    model, f"all {name} rows of fold {k} have weight 0; leave out the rows of weight 0, or choose cv."
+                )
+
+
 def folded(
     rows: MemoryRows, folds: list[tuple[np.ndarray, np.ndarray]], whole: np.ndarray, start: np.ndarray
 ) -> Iterator[Fold]:

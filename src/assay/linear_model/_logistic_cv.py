@@ -29,7 +29,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import FIT_NOT_KEPT
-from assay.linear_model._folds import in_memory, part, splits
+from assay.linear_model._folds import check_weights, in_memory, part, splits
 from assay.linear_model._logistic import LogisticRegression
 from assay.linear_model._logistic_problem import Kept, Problem
 from assay.linear_model._logistic_solvers import refuse_zero_rows
@@ -185,6 +185,7 @@ class LogisticRegressionCV(LogisticRegression):
         rows = in_memory(self, rows.encoded(classes))
         labels = classes[np.asarray(rows.y)]
         folds = splits(self, X, labels, sample_weight, params, classes=True)
+        check_weights(self, rows.weight, folds, held="sample_weight" in scorer_params)
         problem = self._problem(rows, 1.0)
         quiet = np.errstate(over="ignore", invalid="ignore")
         log = fit_log(self, self.max_iter, X, y, sample_weight)

@@ -31,7 +31,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.ledger import FIT_NOT_KEPT
-from assay.linear_model._folds import folded, in_memory, part
+from assay.linear_model._folds import check_weights, folded, in_memory, part
 from assay.linear_model._least_squares import LeastSquares, Ridge, ridge_facts
 from assay.linear_model._least_squares_solver import Equations, Kernel, Options, Solution, decomposed, targets
 from assay.params import Choice, Flag, check, refuse
@@ -233,6 +233,7 @@ class RidgeCV(LeastSquares):
         routed: Any = process_routing(self, "fit", **given) if _routing_enabled() else None
         split = check_cv(self.cv, y).split(X, y, **(routed.splitter.split if routed else {}))
         folds = [(np.asarray(train), np.asarray(test)) for train, test in split]
+        check_weights(self, rows.weight, folds)
         scorer = self._scorer()
         weighted = rows.weight is not None and getattr(scorer, "_accept_sample_weight", lambda: False)()
         asked: dict[str, Any] = routed.scorer.score if routed else {"sample_weight": rows.weight} if weighted else {}

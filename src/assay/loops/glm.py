@@ -49,15 +49,18 @@ def loss_block(
             _exponentials(f, e, scratch)
             for r in range(size):
                 s = weight[start + r] if weight.size else 1.0
-                total += s * (e[r] - y[start + r] * f[r])
                 gradient[r] = s * (e[r] - y[start + r])
+            for r in range(size):  # by itself: see `loops.logistic.loss_stretch`
+                s = weight[start + r] if weight.size else 1.0
+                total += s * (e[r] - y[start + r] * f[r])
         else:
             for r in range(size):
                 s = weight[start + r] if weight.size else 1.0
                 lost, down, _ = deviance_terms(family, link, y[start + r], f[r])
-                if s > 0.0:
-                    total += s * lost
+                scratch[r] = s * lost if s > 0.0 else 0.0
                 gradient[r] = s * down
+            for r in range(size):
+                total += scratch[r]
         for r in range(size):
             offset += gradient[r]
             for j in range(d):

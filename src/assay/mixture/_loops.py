@@ -270,6 +270,7 @@ def _shares(
     if weight.size:
         for r in range(size):
             value += weight[start + r] * (largest[r] + log(total[r]))
+        for r in range(size):  # by itself: see `loops.logistic.loss_stretch`
             total[r] = weight[start + r] / total[r]
     else:
         for group in range(0, size, _GROUP):
@@ -277,8 +278,9 @@ def _shares(
             for r in range(group, min(group + _GROUP, size)):
                 value += largest[r]
                 product *= total[r]
-                total[r] = 1.0 / total[r]
             value += log(product)
+        for r in range(size):
+            total[r] = 1.0 / total[r]
     for c in range(k):
         own = joint[c]
         for r in range(size):

@@ -1,6 +1,6 @@
 """The threshold of a classifier of two classes, tuned by cross-validation for a metric.
 
-    decide the positive class iff its probability is above t,   t the best of a grid by the mean score on hold-out folds
+    decide the positive class iff its probability is >= t,   t the best of a grid by the mean score on hold-out folds
 
 Claims: those of a moved threshold: error, balanced error, F1 and cost at t, from hold-out rows that chose nothing.
 Method: the classifiers of the folds are fitted on threads. Of a metric that depends on rows through the four numbers of
@@ -47,6 +47,17 @@ class _Grid:
         if not counted and (isinstance(value, (str, bytes, Real, type(None))) or not len(value)):
             raise refuse(owner, f"{name} must be an integer >= 1 or numbers; got {value!r}.")
         return value
+
+
+_NOTHING = 1e-100
+
+
+def _weights(threshold: float, positive: int) -> np.ndarray:
+    """Return the weights of both probabilities: the larger product decides. A probability equal to the threshold, as it
+    is in the scores that chose it, counts as above it, whatever the rounding: the other class's is 2^-42 less."""
+    weights = np.full(2, (1.0 - threshold) * (1.0 + 2.0**-42) + 2.0**-50)
+    weights[1 - positive] = threshold or -_NOTHING
+    return weights
 
 
 def _fitted_has(name: str) -> Callable[[Any], bool]:
@@ -189,7 +200,7 @@ class TunedThresholdClassifierCV(Weighing):
 
     @property
     def _positive(self) -> int:
-        """The position of the class that is decided where the response is above the threshold."""
+        """The position of the class that is decided where the response is not below the threshold."""
         label = self._scorer()._get_pos_label()
         result = np.flatnonzero(self.classes_ == label) if label is not None else [1]
         if not len(result):
@@ -215,15 +226,16 @@ class TunedThresholdClassifierCV(Weighing):
         if np.isclose(grid[0], grid[-1]):
             raise refuse(self, "The provided estimator makes constant predictions. Therefore, it is impossible to "
                          "optimize the decision threshold.")  # fmt: skip
+        least = grid - 2.0**-49 * np.abs(grid) if self._by_probability(judge) else grid  # as `_weights` decides
         own = np.sort(response[codes == self._positive])
         rest = np.sort(response[codes != self._positive])
         settings = {name: value for name, value in scorer._kwargs.items() if name != "pos_label"}
         rate = _RATES.get(getattr(scorer._score_func, "__name__", ""))
         if rate and not given and settings in ({}, {"average": "binary"}) and len(own) and len(rest):
-            hit, alarm = len(own) - np.searchsorted(own, grid), len(rest) - np.searchsorted(rest, grid)
+            hit, alarm = len(own) - np.searchsorted(own, least), len(rest) - np.searchsorted(rest, least)
             return grid, scorer._sign * rate(hit, alarm, len(own), len(rest))
         labels, sides = self.classes_[codes], np.array([1 - self._positive, self._positive])
-        decided = (self.classes_[sides[(response >= t).astype(np.int64)]] for t in grid)
+        decided = (self.classes_[sides[(response >= t).astype(np.int64)]] for t in least)
         options = {**scorer._kwargs, **given}
         return grid, np.array([scorer._sign * scorer._score_func(labels, called, **options) for called in decided])
 
@@ -241,9 +253,7 @@ class TunedThresholdClassifierCV(Weighing):
             self.cv_results_ = {"thresholds": np.asarray(grid), "scores": scores}
         self.__dict__.pop("matrix_", None)
         if self._by_probability(self.members_[0]):
-            weights = np.full(2, 1.0 - self.best_threshold_)
-            weights[1 - self._positive] = self.best_threshold_
-            self.matrix_, self.cost_ = np.diag(weights), 1.0 - np.eye(2)
+            self.matrix_, self.cost_ = np.diag(_weights(self.best_threshold_, self._positive)), 1.0 - np.eye(2)
 
     def _scorer(self) -> Any:
         return check_scoring(self._base(), scoring=self.scoring)
@@ -256,7 +266,7 @@ class TunedThresholdClassifierCV(Weighing):
         return np.where(above, self._positive, 1 - self._positive)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the positive class where the response is above the threshold, else the other."""
+        """Return the positive class where the response is not below the threshold, else the other."""
         at = self._positions(X)
         return self.classes_[at]
 
@@ -288,7 +298,8 @@ class TunedThresholdClassifierCV(Weighing):
         diagonal = self.matrix_.shape == (2, 2) and not np.any(self.matrix_ != np.diag(own))
         if not diagonal or abs(own.sum() - 1.0) > 1e-12 or np.any(self.cost_ != 1 - np.eye(2)):
             raise refuse(self, "matrix_ must be diagonal with sum 1, and cost_ one for every error.")
-        self.best_threshold_ = float(own[1 - self._positive])
+        threshold = float(own[1 - self._positive])
+        self.best_threshold_ = 0.0 if threshold == -_NOTHING else threshold
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata `fit` hands to the classifier, the splitter and the scorer."""

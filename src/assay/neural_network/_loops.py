@@ -252,11 +252,13 @@ def _adam(theta, gradient, first, second, share, decay, h, rate):
     b1, b2, eps = h[BETA_1], h[BETA_2], h[EPSILON]
     c1, c2 = h[ONE] - b1, h[ONE] - b2
     size, steep = h[ONE] - h[ONE], h[ONE] - h[ONE]
+    for i in range(len(theta)):  # by itself: see `loops.logistic.loss_stretch`
+        g = share * gradient[i] + decay * theta[i]
+        size += theta[i] * theta[i]
+        steep += g * g
     for i in range(len(theta)):
         w = theta[i]
         g = share * gradient[i] + decay * w
-        size += w * w
-        steep += g * g
         m = b1 * first[i] + c1 * g
         v = b2 * second[i] + c2 * (g * g)
         first[i], second[i] = m, v
@@ -270,11 +272,13 @@ def _descend(theta, gradient, first, pace, share, decay, h, rate, nesterov):
     |theta|^2 before the move and |g|^2."""
     inertia = h[MOMENTUM]
     size, steep = h[ONE] - h[ONE], h[ONE] - h[ONE]
+    for i in range(len(theta)):  # by itself: see `loops.logistic.loss_stretch`
+        g = share * gradient[i] + decay * theta[i]
+        size += theta[i] * theta[i]
+        steep += g * g
     for i in range(len(theta)):
         w = theta[i]
         g = share * gradient[i] + decay * w
-        size += w * w
-        steep += g * g
         step = rate * pace[i] * g if pace.size else rate * g
         v = inertia * first[i] - step
         first[i] = v

@@ -352,6 +352,7 @@ def test_the_same_seed_gives_the_same_model_and_another_seed_another_split(tmp_p
         (["learn", "{csv}", "--target", "default", "--exclude", "Nobody"], "not a learner for classification"),
         (["learn", "{csv}", "--target", "default", "--confidence", "1"], "between 0 and 1"),
         (["learn", "{csv}", "--target", "default", "--confidence", "much"], "between 0 and 1"),
+        (["learn", "{csv}", "--target", "default", "--confidence", "nan"], "between 0 and 1"),
         (["learn", "{csv}", "--target", "default", "--holdout", "0"], "between 0 and 1"),
         (["learn", "{csv}", "--target", "default", "--holdout", "0.9999"], "too few rows"),
         (

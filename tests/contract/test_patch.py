@@ -39,6 +39,7 @@ def test_there_are_sixty_scripts():
     assert len({one.title for one in scripts()}) >= 60
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("script", LONG)
 def test_a_script_runs_unchanged(script):
     plt = pytest.importorskip("matplotlib.pyplot")

@@ -73,3 +73,14 @@ def test_certificates_of_rarer_types_hold(kind, tmp_path):
         report = assay.verify(study.certificate, study.model, source)
         assert report.holds, report.reason
     assert raw_table(table).take([1, 3]).n_rows == 2
+
+
+def test_numbers_that_count_as_missing_are_told():
+    """Beyond 1e150 no certificate holds, so that such a number is a gap; predictions of it say so."""
+    column = read({"x": [1.0, 1e200, -1e151, 1e-200]}).column("x")
+    assert str(column.unread) == "2 numbers beyond 1e150 are missing values"
+    assert read({"x": [1.0, 1e150]}).column("x").unread == ""
+    texts = [f"{i}.5" for i in range(40)] + ["1e200", "much"]
+    told = str(read({"x": texts}).column("x").unread)
+    assert "'much'" in told
+    assert "1 numbers beyond" in told

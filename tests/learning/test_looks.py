@@ -1,6 +1,7 @@
 """Hold-out rows that are opened again are known, whatever else was changed, and the bound pays for it."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -187,6 +188,27 @@ def test_a_ledger_that_cannot_be_used_is_a_note(how, tmp_path, monkeypatch):
     assert found.certificate.looks is None
     note = next(note for note in found.notes if "is not known" in note)
     assert isinstance(note, Message)
+
+
+@pytest.mark.parametrize("delta", ["NaN", "a little"])
+def test_a_ledger_with_a_number_that_is_none_is_a_note(delta, ledger):
+    assert seen(columns()) == 1
+    with sqlite3.connect(ledger) as base:
+        base.execute("UPDATE looks SET delta = ?", (delta,))
+    found = assay.learn(columns(), "y", **ASKED)
+    assert any("is not known" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("confidence", ["nan", "0", "1", "1.5", "", "95 %", float("nan"), 95])
+def test_a_confidence_that_is_none_is_refused_before_a_look_is_written_down(confidence, ledger):
+    with pytest.raises(ValueError, match="confidence must be a number between 0 and 1"):
+        assay.learn(columns(), "y", confidence=confidence, **ASKED)
+    assert seen(columns()) == 1
+
+
+def test_a_confidence_may_be_a_float():
+    told = [assay.learn(columns(), "y", confidence=own, **ASKED).certificate for own in ("0.9", 0.9)]
+    assert [one.delta_total for one in told] == ["0.1", "0.0166666666666"]  # the second look at the same rows pays
 
 
 def test_a_reserve_gives_each_look_rows_of_its_own(tmp_path):

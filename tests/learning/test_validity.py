@@ -21,6 +21,7 @@ QUICK = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", QUICK)
 def test_limits_hold_in_a_few_studies(name):
     records = [validity.study(name, number, fresh=4000) for number in range(5)]

@@ -115,7 +115,7 @@ def test_what_is_wrong_on_a_worker_is_said(threads):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("at", ["slopes", "divide"])
+@pytest.mark.parametrize("at", ["slopes", pytest.param("divide", marks=pytest.mark.long)])
 def test_a_killed_worker_changes_no_tree(at):
     """A worker is killed between two calls of the second round, and when it is asked next it is gone."""
     X, y, _ = draw("defaults")

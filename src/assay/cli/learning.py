@@ -131,10 +131,10 @@ def parse_ordered(text: str) -> tuple[str, list[str]]:
 def _check(options: Options, output: Output) -> None:
     """Refuse before any work what would fail after it."""
     try:
-        sure = Decimal(options.confidence)
-    except InvalidOperation:
-        sure = Decimal(0)
-    if not 0 < sure < 1:
+        sure = 0 < Decimal(options.confidence) < 1
+    except InvalidOperation:  # no number, or one that cannot be compared: NaN
+        sure = False
+    if not sure:
         raise ValueError(f"--confidence must be a number between 0 and 1, such as 0.95; got {options.confidence!r}.")
     if options.holdout is not None and not 0 < options.holdout < 1:
         raise ValueError(f"--holdout must be a share between 0 and 1, such as 0.25; got {options.holdout:g}.")

@@ -166,8 +166,8 @@ def _predictions(model: TableModel, source: str, asked: Asked, delta: float, tel
         for name, values in fitting.unknown.items():
             tell(f"column {name!r} has values unknown to the model: {', '.join(values[:5])}", f"levels of {name}")
         for column in fitting.columns.values():
-            if column.has_unread_cells:
-                tell(f"column {column.name!r}: {column.note}", f"gaps of {column.name}")
+            if unread := column.unread:
+                tell(f"column {column.name!r}: {unread}", f"gaps of {column.name}")
         if drift is not None:
             drift.see(fitting)
         tell.rows += part.n_rows

@@ -82,12 +82,16 @@ class Column:
         return missing
 
     @property
-    def has_unread_cells(self) -> bool:
-        """Whether cells that are neither numbers nor dates became missing values."""
-        unread = ("gaps.dates", "gaps.numbers", "gaps.words")
-        return isinstance(self.note, Message) and any(
-            isinstance(part, Message) and part.code in unread for part in self.note.values.get("parts", [self.note])
-        )
+    def unread(self) -> str:
+        """What is to be said of cells that became missing values: what is neither number nor date, and numbers beyond
+        `LARGEST`; "" if there are none."""
+        said: list[str] = []
+        if isinstance(self.note, Message):
+            codes = [getattr(part, "code", "") for part in self.note.values.get("parts", [self.note])]
+            said += [self.note] if not {"gaps.dates", "gaps.numbers", "gaps.words"}.isdisjoint(codes) else []
+        count = int(np.count_nonzero(self.extreme()[0]))
+        said += [Message("gaps.large", count=count)] if count else []
+        return Message("read.parts", parts=said) if len(said) > 1 else (said or [""])[0]
 
     @property
     def new(self) -> np.ndarray:

@@ -117,10 +117,11 @@ def record(table: RawTable, target: str, held: Any, delta: Decimal, reserve: Res
                 raise ValueError(Message("looks.taken", part=reserve.part))
             earlier = _others(earlier, reserve)
             count, spent = len(earlier) + 1, sum((Decimal(item[2]) for item in earlier), Decimal(0))
+            note = _sentence(count, spent, share(delta, count), reserve)
             _write(base, known, table, target, share(delta, count), reserve)
     except _errors() as error:
         return Looks(0, note=_unreadable(path, error))
-    return Looks(count, spent, _sentence(count, spent, share(delta, count), reserve))
+    return Looks(count, spent, note)
 
 
 def number(table: RawTable, target: str, held: Any, reserve: Reserve | None = None) -> int:
@@ -196,7 +197,7 @@ def _errors() -> tuple[type[Exception], ...]:
         import sqlite3
     except ImportError:  # a Python that was built without it
         return OSError, ImportError
-    return OSError, sqlite3.Error
+    return OSError, sqlite3.Error, ArithmeticError  # the last of numbers that are none
 
 
 def _opened(path: Path) -> Any:

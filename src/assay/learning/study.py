@@ -20,7 +20,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cache, cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -315,6 +315,7 @@ def learn(
     ('LinearDiscriminantAnalysis', True)
     """
     _check(time, trials, certify, group, time_column, clip, seed)
+    confidence = _share(confidence)
     if looks is not None and (certify == "folds" or time_column is not None):
         raise ValueError(Message("looks.drawn"))
     budget = Budget(None if trials is not None else 60.0 if time is None else time, trials, stop)
@@ -403,6 +404,17 @@ def _with_looks(study: Study, looked: looking.Looks, reserve: looking.Reserve | 
     if looked.count > 1:
         study.why = sentences([study.why, Message("looks.count", count=looked.count)])
     return study
+
+
+def _share(confidence: object) -> str:
+    """Return a confidence as decimal text; what is none is refused before anything is written down."""
+    try:
+        sound = 0 < Decimal(str(confidence)) < 1
+    except InvalidOperation:  # no number, or one that cannot be compared: NaN
+        sound = False
+    if not sound:
+        raise ValueError(f"confidence must be a number between 0 and 1, such as 0.95; got {confidence!r}.")
+    return str(confidence)
 
 
 def _check(

@@ -291,6 +291,7 @@ MESSAGES = REASONS | {
     "target.some-missing": "the target {target!r} has no value in {missing} of {rows} rows (counted from 0: {listed}); remove these rows, or fill them.",
     "gaps.dates": "{count} cells that are not dates are missing values",
     "gaps.numbers": "{count} cells that are not numbers are missing values",
+    "gaps.large": "{count} numbers beyond 1e150 are missing values",
     "gaps.words": "{count} cells that are not numbers ({words:, }) are missing values",
     "gaps.written": "{count} missing values written as {words:, }",
     "read.parts": "{parts:; }",

@@ -257,6 +257,7 @@ MESSAGES = REASONS | {
     "target.some-missing": "目标 {target!r} 在 {rows} 行中的 {missing} 行没有值（从 0 数起：{listed}）；请删去这些行，或补上。",
     "gaps.dates": "有 {count} 个单元格不是日期，按缺失处理",
     "gaps.numbers": "有 {count} 个单元格不是数，按缺失处理",
+    "gaps.large": "有 {count} 个绝对值大于 1e150 的数，按缺失处理",
     "gaps.words": "有 {count} 个单元格不是数（{words:、}），按缺失处理",
     "gaps.written": "有 {count} 个缺失值写作 {words:、}",
     "read.parts": "{parts:；}",

@@ -169,9 +169,7 @@ class Answers:
             row["probabilities"] = dict(zip(map(str, self.classes), own, strict=True))
         notes = [f"column {name!r} has values unknown to the model: {', '.join(values[:5])}"
                  for name, values in table.unknown.items()]  # fmt: skip
-        notes += [
-            f"column {column.name!r}: {column.note}" for column in table.columns.values() if column.has_unread_cells
-        ]
+        notes += [f"column {column.name!r}: {unread}" for column in table.columns.values() if (unread := column.unread)]
         return {"certificate": self.watch.certificate, "predictions": rows, "notes": notes}
 
     def _more(self, X: np.ndarray, coverage: float | None) -> list[dict[str, Any]]:
@@ -236,7 +234,7 @@ def _json(body: bytes) -> Any:
 
 def _is_odd(table: Table) -> bool:
     """Tell whether something must be said about cells of a table."""
-    return bool(table.unknown) or any(column.has_unread_cells for column in table.columns.values())
+    return bool(table.unknown) or any(column.unread for column in table.columns.values())
 
 
 def _cut(table: Table, X: np.ndarray, sizes: list[int]) -> list[tuple[Table, np.ndarray] | Exception]:

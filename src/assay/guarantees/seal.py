@@ -59,7 +59,7 @@ def make_statements(
 ) -> list[Claim | NotApplicable]:
     """Return every statement about new data at its share of delta: claims, and why others are not made.
 
-    `gathered` holds the evidence about each data set; bounds use the largest number of errors that rounding leaves open.
+    `results` holds the evidence about each data set; bounds use the largest number of errors that rounding leaves open.
     `order` is that of bets on the hold-out rows.
     """
     if asked.groups is not None and cut.holdout is not None:

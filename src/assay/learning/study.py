@@ -423,7 +423,7 @@ def _check(
         raise ValueError(f"time must be a number of seconds > 0; got {time!r}.")
     if trials is not None and trials < 1:
         raise ValueError(f"trials must be a whole number > 0; got {trials!r}.")
-    if holdout is not None and not (isinstance(holdout, Real) and 0 < holdout < 1):
+    if holdout is not None and not (isinstance(holdout, Real) and 0 < float(holdout) < 1):
         raise ValueError(f"holdout must be a share of the rows, a number in (0, 1); got {str(holdout)[:60]!r}.")
     if not 0 <= seed < 2**63:
         raise ValueError(f"seed must be a whole number from 0 to 2^63 - 1; got {seed!r}.")

@@ -5,14 +5,11 @@ settings are chosen by cross-validation inside the training rows (`search`); the
 the finalists, which are fitted to all training rows; then the hold-out rows are opened, once (`finalists`). The
 baseline is a row of the leaderboard, and beating it is a claim of its own.
 
-The leaderboard as a figure.
-
-A first certified answer within seconds, while the search has just begun.
-
-A linear model with its own settings, fixed before any row is seen, is fitted to a part of the training rows and
-certified on others of them, drawn at random. The hold-out rows stay closed, so whoever sees this row and stops the
-search takes nothing from the bounds of the finalists. It is a statement by itself, at the confidence asked for, and no
-candidate: the same learner is judged with all others.
+A first certified answer is there within seconds, while the search has just begun. A linear model with its own
+settings, fixed before any row is seen, is fitted to a part of the training rows and certified on others of them,
+drawn at random. The hold-out rows stay closed, so whoever sees this row and stops the search takes nothing from the
+bounds of the finalists. It is a statement by itself, at the confidence asked for, and no candidate: the same learner
+is judged with all others.
 """
 
 import pickle

@@ -246,3 +246,11 @@ def test_counts_are_not_silently_classes():
     assert task([1, 2, 3] * 10) == ("classify", 1)
     assert task([0, 3, 7, 12] * 10) == ("regress", 1)
     assert task(np.linspace(0, 1, 30)) == ("regress", 0)
+
+
+@pytest.mark.parametrize(
+    "holdout", [0, 1.0, -0.2, "half", {"y": ["a"]}], ids=["none", "all", "negative", "text", "table"]
+)
+def test_a_holdout_share_that_is_none_is_refused(holdout):
+    with pytest.raises(ValueError, match="holdout must be a share of the rows"):
+        assay.learn({"x": [1.0, 2.0], "y": ["a", "b"]}, "y", holdout=holdout)

@@ -5,11 +5,11 @@ settings are chosen by cross-validation inside the training rows (`search`); the
 the finalists, which are fitted to all training rows; then the hold-out rows are opened, once (`finalists`). The
 baseline is a row of the leaderboard, and beating it is a claim of its own.
 
-A first certified answer is there within seconds, while the search has just begun. A linear model with its own
-settings, fixed before any row is seen, is fitted to a part of the training rows and certified on others of them,
-drawn at random. The hold-out rows stay closed, so whoever sees this row and stops the search takes nothing from the
-bounds of the finalists. It is a statement by itself, at the confidence asked for, and no candidate: the same learner
-is judged with all others.
+A first certified answer comes within seconds, while the search has just begun: a linear model whose settings are
+fixed before any row is seen is fitted to a part of the training rows and certified on others of them, drawn at
+random. The hold-out rows stay closed, so whoever sees this row and stops the search takes nothing from the bounds of
+the finalists. It is a statement by itself, at the confidence asked for, and no candidate: the same learner is judged
+with all others.
 """
 
 import pickle
@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from functools import cache, cached_property, partial
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -311,7 +312,7 @@ def learn(
     >>> study.chosen.name, study.chosen.bound < 0.25
     ('LinearDiscriminantAnalysis', True)
     """
-    _check(time, trials, certify, group, time_column, clip, seed)
+    _check(time, trials, certify, group, time_column, clip, seed, holdout)
     confidence = _share(confidence)
     if looks is not None and (certify == "folds" or time_column is not None):
         raise ValueError(Message("looks.drawn"))
@@ -416,12 +417,14 @@ def _share(confidence: object) -> str:
 
 def _check(
     time: float | None, trials: int | None, certify: str, group: str | None, time_column: str | None, clip: Any,
-    seed: int,
+    seed: int, holdout: Any,
 ) -> None:  # fmt: skip
     if time is not None and not time > 0:
         raise ValueError(f"time must be a number of seconds > 0; got {time!r}.")
     if trials is not None and trials < 1:
         raise ValueError(f"trials must be a whole number > 0; got {trials!r}.")
+    if holdout is not None and not (isinstance(holdout, Real) and 0 < holdout < 1):
+        raise ValueError(f"holdout must be a share of the rows, a number in (0, 1); got {str(holdout)[:60]!r}.")
     if not 0 <= seed < 2**63:
         raise ValueError(f"seed must be a whole number from 0 to 2^63 - 1; got {seed!r}.")
     if certify not in ("holdout", "folds"):

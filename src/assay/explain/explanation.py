@@ -8,8 +8,6 @@ tenths of the probability.
 
 Of a model that was chosen on these rows among several, the limits are at its own share of delta: those of whichever
 is chosen then hold but for a chance of delta, and no less.
-
-The figure of an explanation.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

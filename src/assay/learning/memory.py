@@ -7,7 +7,7 @@ A prediction's *size* is, of a regression, |y - prediction|; of a classifier, ho
 the true class lies below the largest. Sizes of hold-out rows are kept as order statistics: of m rows, those of the
 ranks ceil(i m / k), i = 1..k, k at most `MOST_SIZES`; a rank between two takes the larger. A column of numbers is
 remembered by edges, which are order statistics too, and how many rows lie at or below each; a nominal one by the rows
-of each level. Models of folds remember the sizes of the rows of each fold (`fold_sizes`).
+of each level. Models of folds remember the sizes of the rows of each fold (`FoldSizes`).
 
 Prediction sets and intervals of the models of folds: cross-conformal, each model judged by the fold it did not see.
 

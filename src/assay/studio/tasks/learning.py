@@ -1,7 +1,5 @@
-"""Run a study, check a certificate again and compare two models, for the pages Run, Model and Compare.
-
-How many rows for which error; and the cards of the learners.
-"""
+"""Run a study, check a certificate again and compare two models, for the pages Run, Model and Compare; for the pages
+Plan and Learn, how many rows serve which error, and the cards of the learners."""
 
 import inspect
 import math

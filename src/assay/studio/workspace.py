@@ -252,7 +252,7 @@ class Workspace:
         self.runs = {record.key: self._restored(record) for record in self.project.studies()}
         self._drop_idle()
         self.project.drop_files_but([entry.source["file"] for entry in self.tables.values() if "file" in entry.source])
-        self.desk = Desk(self._child("planning", "trying"))  # what is answered at once
+        self.desk = Desk(self._child("trying"))  # what is answered at once
         self.lab = Desk(self._child("stepping", "learning"))  # what takes longer
         self.next = self._student()  # waits for the next study
         self._looks = asyncio.Lock()

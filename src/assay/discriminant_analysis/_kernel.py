@@ -38,7 +38,7 @@ from assay.optim.duality import outward
 from assay.params import Constraint, Count, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, dense
-from assay.svm._claims import kernel_magnitude, scores
+from assay.svm._claims import computed_scores, kernel_magnitude
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
 
 
@@ -244,5 +244,5 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """Return sum_j coef_kj kappa(x_j, x_i) at the training rows, (k, n), and how far rounding can move it."""
         shape = SimpleNamespace(_kernel=self._kernel, support_vectors_=self.X_fit_, support_=self.support_)
         shape.pair_coef_, shape.intercept_ = coef, np.zeros(len(coef))
-        values, error = scores(shape, Block(self.X_fit_, None, None, 0))
+        values, error = computed_scores(shape, Block(self.X_fit_, None, None, 0))
         return values.T, error.T

@@ -63,14 +63,15 @@ def scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
     """
     kept = machine._kept_scores
     if kept is None:
-        return _scores(machine, block)
+        return computed_scores(machine, block)
     place = (block.X.__array_interface__["data"][0], block.X.shape)
     if place not in kept:
-        kept[place] = (block.X, *_scores(machine, block))
+        kept[place] = (block.X, *computed_scores(machine, block))
     return kept[place][1:]
 
 
-def _scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
+def computed_scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `scores` returns, computed anew."""
     kernel = machine._kernel()
     vectors, coef = support_rows(machine), machine.pair_coef_
     if isinstance(kernel, Precomputed):

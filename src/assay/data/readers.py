@@ -321,11 +321,23 @@ def _in_memory(source: Source) -> pa.Table:
         if frame.implementation.is_pandas():
             table = pa.Table.from_pandas(frame.to_native(), preserve_index=False)
             return table.rename_columns(_named(table.column_names))
-        return frame.to_arrow()
+        return _with_order(frame.to_arrow(), [name for name, kind in frame.schema.items() if kind == nw.Enum])
     except (pa.ArrowException, OverflowError) as error:
         raise ValueError(Message("table.unreadable", why=str(error))) from None
     except TypeError:
         raise ValueError(Message("table.unknown", kind=type(source).__name__)) from None
+
+
+def _with_order(table: pa.Table, enumerations: Collection[str]) -> pa.Table:
+    """Return a table whose enumerations are ordered: not every version of polars says so."""
+    for name in enumerations:
+        values = table.column(name)
+        if not values.type.ordered:
+            chunks = [pa.DictionaryArray.from_arrays(c.indices, c.dictionary, ordered=True) for c in values.chunks]
+            kind = pa.dictionary(values.type.index_type, values.type.value_type, ordered=True)
+            place = table.column_names.index(name)
+            table = table.set_column(place, pa.field(name, kind), pa.chunked_array(chunks, kind))
+    return table
 
 
 def _named(names: Sequence[str]) -> list[str]:

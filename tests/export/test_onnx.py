@@ -256,11 +256,13 @@ def test_what_has_no_graph_is_refused(table: pd.DataFrame, tmp_path: Path) -> No
     assert not list(tmp_path.iterdir())
 
 
-def test_the_block_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_blocks_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", page, re.S)
-    exec(block, {})
-    assert f"    {capsys.readouterr().out.strip()}\n" in page
+    blocks = re.findall(r"```python\n(.*?)```", page, re.S)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(block, {})
+        assert f"    {capsys.readouterr().out.strip()}\n" in page
 
 
 def test_nothing_else_needs_the_extra() -> None:

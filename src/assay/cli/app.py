@@ -305,13 +305,14 @@ def card(
 @app.command()
 def export(
     model: ModelFile,
-    out: Annotated[Path | None, _option("The file to write; the model file's name with .onnx if left out.")] = None,
+    to: Annotated[str, typer.Option(help="onnx (a graph; extra onnx), or python (source, no dependencies).")] = "onnx",
+    out: Annotated[Path | None, _option("The file to write; by default the model's name with .onnx or .py.")] = None,
 ) -> None:
-    """Write the model as an ONNX graph, encoding of the table included (extra onnx)."""
+    """Write the model as an ONNX graph or as Python source, encoding of the table included."""
     from assay.cli import models
 
     with _messages():
-        models.export_onnx(model, out)
+        models.export_model(model, out, to)
 
 
 @app.command()

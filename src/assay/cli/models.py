@@ -154,14 +154,17 @@ def compare(first: Path, second: Path, source: str, confidence: float, as_json: 
         say(console, sentence)
 
 
-def export_onnx(model_file: Path, out: Path | None) -> None:
+def export_model(model_file: Path, out: Path | None, to: str) -> None:
     """Run the command."""
     from assay import export
 
-    path = model_file.with_suffix(".onnx") if out is None else out
-    if path.suffix.lower() != ".onnx":
-        raise ValueError(f"--out must end in .onnx; got {str(path)!r}.")
+    if to not in ("onnx", "python"):
+        raise ValueError(f"--to must be onnx or python; got {to!r}.")
+    suffix = ".onnx" if to == "onnx" else ".py"
+    path = model_file.with_suffix(suffix) if out is None else out
+    if path.suffix.lower() != suffix:
+        raise ValueError(f"--out must end in {suffix}; got {str(path)!r}.")
     keep_apart([model_file], {"--out": path})
     model, _ = open_model(model_file)
-    export.save_onnx(model, path)
+    (export.save_onnx if to == "onnx" else export.save_python)(model, path)
     print(f"Written to {path}.")

@@ -11,9 +11,9 @@ from assay.checker.family import find, stored_form
 from assay.claims.model import StoredModel
 from assay.data.columns import LARGEST, ColumnType
 from assay.data.encoding import Encoding, Words
-from assay.ensemble._combined import LINKS, probability_link
 from assay.export._families import exported, linked, positions, scores_of
 from assay.export._graph import Graph, Scores
+from assay.export._python import exported_link
 from assay.files import written_whole
 
 
@@ -89,9 +89,7 @@ def _probabilities(graph: Graph, scores: Scores, model: StoredModel, learner: An
     own = exported(model).probabilities
     if own is not None:
         return own(graph, scores, model)
-    link = probability_link(learner)
-    if link < 0 and len(model.arrays.get("column_types_", ())) and learner.probabilities_of_family:
-        link = next((LINKS[name] for name in find(model.family)[1].probabilities), -1)  # levels cannot be probed
+    link = exported_link(learner, model)
     return linked(graph, scores, link) if link >= 0 else None
 
 

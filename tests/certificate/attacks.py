@@ -167,7 +167,8 @@ def param_junk(case, rng):
     if not names:
         return None
     name, junk = names[rng.integers(len(names))], JUNK[rng.integers(len(JUNK))]
-    same = isinstance(junk, bool) and isinstance(case.claim.params[name], bool)
+    value = case.claim.params[name]
+    same = (junk is None and value is None) or (isinstance(junk, bool) and isinstance(value, bool))
     return None if same else case.with_claim(params=dict(case.claim.params) | {name: junk})
 
 

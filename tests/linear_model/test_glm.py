@@ -10,6 +10,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 import assay
+from assay.checker.family import read_model, stored_form
 from assay.linear_model import GeneralizedLinearRegressor, LinearRegression, LogisticRegression, Ridge
 from assay.linear_model._glm import CONVEX
 from assay.losses.deviance import FAMILIES, LINKS, first_derivative, inverse_link, link_function, second_derivative
@@ -295,3 +296,14 @@ def test_refusals_say_what_is_wrong():
     ]:
         with pytest.raises(ValueError, match=words):
             GeneralizedLinearRegressor(**options).fit(X, target)
+
+
+def test_a_mean_below_the_normal_numbers_may_be_zero():
+    """The logistic function of -712 is 6e-310 by the checker's formula, and zero where its exponential overflows."""
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    model = GeneralizedLinearRegressor(distribution="binomial", link="logit").fit(X, [0.0, 1.0, 0.0, 1.0])
+    model.coef_, model.intercept_ = np.array([-1.0]), 0.0
+    rows = np.array([[709.0], [712.0], [744.0], [5e4]])
+    mean, error = read_model(stored_form(model)).scores(rows, rows.max(axis=0))
+    assert np.all(np.abs(model.predict(rows) - mean[:, 0]) <= error)
+    assert error[0] < 1e-149

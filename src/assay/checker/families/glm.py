@@ -55,7 +55,7 @@ class Linked(Predictor):
         )
         if self.link == "inverse" and np.any(np.abs(f) <= error):
             raise Refused("a score may be zero, where the inverse link has no mean")
-        return mean, above(off)
+        return mean, above(off) + SMALLEST  # `predict` may round a mean below the normal numbers to zero
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return self._means(*self.inner.scores(X, np.zeros(X.shape[1]))[:1], self.inner.row_errors(X))[1]

@@ -63,7 +63,7 @@ class Network(Predictor):
 
     def _predictions(self, Z: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = np.exp(Z)
-        return mean, above(mean * (np.expm1(error) + _ROUNDING_ERROR)).max(axis=0)
+        return mean, above(mean * (np.expm1(error) + _ROUNDING_ERROR)).max(axis=0) + np.finfo(np.float64).tiny
 
     def activated(self, Z: np.ndarray) -> np.ndarray:
         """Return what units say of their sums."""

@@ -246,6 +246,13 @@ class TestText:
         assert again.symbols_.tolist() == ["a", "b"]
         assert again.score(X) == model.score(X)
 
+    def test_a_symbol_without_a_text_cannot_be_drawn(self):
+        model = CategoricalHMM(2, n_features=3, emissionprob_prior=5.0, random_state=0).fit(
+            [["a", "b", "a", "b", "b", "a"]]
+        )
+        with pytest.raises(ValueError, match="symbol 2 was drawn, but only 2 symbols have a text"):
+            model.sample(500, random_state=0)
+
     def test_by_hand(self):
         model = CategoricalHMM(2)
         model.startprob_, model.transmat_ = np.array([0.5, 0.5]), np.full((2, 2), 0.5)

@@ -185,7 +185,14 @@ class CategoricalHMM(HiddenMarkovModel):
             cumulative = np.cumsum(table, axis=1)
             draws = random.random_sample(len(states)) * cumulative[states, -1]
             X[:, j] = np.minimum((draws[:, None] >= cumulative[states]).sum(axis=1), table.shape[1] - 1)
-        return self.symbols_[X] if len(self.symbols_) else X
+        if not len(self.symbols_):
+            return X
+        if X.max() >= len(self.symbols_):
+            raise refuse(
+                self,
+                f"symbol {X.max()} was drawn, but only {len(self.symbols_)} symbols have a text; leave n_features out.",
+            )
+        return self.symbols_[X]
 
     def n_parameters(self) -> int:
         (tables,) = self._emission()

@@ -144,13 +144,13 @@ def test_the_scores_of_pairs_of_classes_are_computed_once_for_a_certificate(monk
     """An SVC of 26 classes was asked for all its scores again for each claim about each of 325 pairs."""
     from assay.svm import _claims
 
-    asked, made, scores = [], [], _claims._scores
-    monkeypatch.setattr(_claims, "_scores", lambda machine, block: asked.append(len(block.X)) or scores(machine, block))
+    asked, scores = [], _claims.computed_scores
+    monkeypatch.setattr(_claims, "computed_scores", lambda m, block: asked.append(len(block.X)) or scores(m, block))
     table = assay.datasets.load("iris")
     study = assay.learn(table, "species", learners=["SVC"], trials=1, workers=0)
     made = [one.name for one in study.certificate.claims]
     assert made.count("kkt.residual") == 3
-    assert sum(asked) <= 150
+    assert 0 < sum(asked) <= 150
 
 
 class Job:

@@ -120,7 +120,7 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, CombinedLearne
     )
     combines: ClassVar = "means of maps of the scores of a learner of any class"
     family = "calibrated"
-    figure = "wrapped"
+    figure = "calibration_maps"
     sparse_too: ClassVar[bool] = True
     constraints: ClassVar = {"method": Choice(*FORMS), "ensemble": _Ensemble()}
 

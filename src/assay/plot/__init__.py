@@ -57,6 +57,7 @@ from assay.plot.linear import (
 )
 from assay.plot.networks import cascade_growth, escapes, filters, loss_curve, network, trial, u_matrix
 from assay.plot.trees import (
+    calibration_maps,
     code_matrix,
     costs,
     diversity_matrices,
@@ -77,6 +78,7 @@ __all__ = [
     "boundary",
     "bounds",
     "calibration",
+    "calibration_maps",
     "cascade_growth",
     "cluster_choice",
     "clusters",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from assay.metrics.diversity import MEASURES, kappa_error, pairwise
@@ -330,6 +331,33 @@ def wrapped(model: Any) -> "Figure":
         The figure.
     """
     return _of(model, model.estimator_)
+
+
+def calibration_maps(model: Any) -> "Figure":
+    """Draw the maps from scores to probabilities of a calibrated classifier, one for each classifier and class.
+
+    Parameters
+    ----------
+    model : learner
+        Fitted learner.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
+    check_is_fitted(model)
+    z = np.linspace(-6.0, 6.0, 121)
+    figure, (axes,) = _canvas(1)
+    for start, stop in zip(model.starts_[:-1], model.starts_[1:]):
+        x, y = model.points_[start:stop].T
+        if model.method == "sigmoid":
+            x, y = (z if x[0] == 0 else (z - y[0]) / x[0]), expit(-z if x[0] else np.full(len(z), -y[0]))
+        elif model.method == "temperature":
+            x, y = z / (2 * x[0]), expit(z)
+        axes.plot(x, y, color=BLUE, alpha=0.7)
+    axes.set(xlabel="score", ylabel="probability", ylim=(-0.02, 1.02), title="From scores to probabilities")
+    return figure
 
 
 def _of(model: Any, inner: Any) -> "Figure":
